@@ -1,0 +1,15 @@
+"""The app of principals and their rights."""
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+from agents import versions
+
+
+class AgentsConfig(AppConfig):
+    """Puts the version triggers in place after every migrate."""
+
+    name = "agents"
+
+    def ready(self) -> None:
+        post_migrate.connect(versions.install_after_migrate, sender=self)

@@ -1,0 +1,56 @@
+"""Parameter types of tools: the schema's own type, and its string form where models send one.
+
+Strings are never touched. Digit strings and "true"/"false" are ASCII only, without blanks.
+"""
+
+import json
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
+
+DIGITS = re.compile(r"-?[0-9]{1,18}\Z", re.ASCII)
+
+
+def to_int(value: Any) -> Any:
+    """Turn "5" and 5.0 into 5; leave the rest to the strict validator."""
+    if isinstance(value, str) and DIGITS.match(value):
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def to_bool(value: Any) -> Any:
+    """Turn "true" and "false" into booleans."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def from_json(value: Any) -> Any:
+    """Read a JSON array or object that came as text."""
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def to_list(value: Any) -> Any:
+    """Read a JSON array or a comma list that came as text."""
+    value = from_json(value)
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    return value
+
+
+Int = Annotated[int, BeforeValidator(to_int, json_schema_input_type=int), Field(strict=True)]
+Bool = Annotated[bool, BeforeValidator(to_bool, json_schema_input_type=bool), Field(strict=True)]
+Text = Annotated[str, StringConstraints(strict=True)]
+TextList = Annotated[
+    list[Text],
+    BeforeValidator(to_list),
+    Field(max_length=500),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+]
+JsonObject = Annotated[dict[str, Any], BeforeValidator(from_json), WithJsonSchema({"type": "object"})]

@@ -1,0 +1,9 @@
+"""The app of the board."""
+
+from django.apps import AppConfig
+
+
+class TasksConfig(AppConfig):
+    """What is to be done."""
+
+    name = "tasks"

@@ -1,0 +1,1 @@
+"""What crosses applications: settings, services, builders, and the tests that walk the whole product."""
