@@ -1,0 +1,23 @@
+"""One JSON object a line on stderr."""
+
+import json
+import logging
+import time
+
+
+class JsonFormatter(logging.Formatter):
+    """`{"time", "level", "logger", "text"}`, and `trace` for an exception."""
+
+    converter = time.gmtime
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line; a newline in the text stays escaped inside it."""
+        line = {
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}Z",
+            "level": record.levelname,
+            "logger": record.name,
+            "text": record.getMessage(),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
