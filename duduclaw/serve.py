@@ -4,7 +4,6 @@ It imports no Django; what needs it runs in children. A fault of the start is on
 """
 
 import logging.config
-import socket
 import sys
 import time
 from functools import partial
@@ -15,23 +14,11 @@ from duduclaw import settings
 from duduclaw.lib import valkey
 from duduclaw.lib.env import BadSetting
 from duduclaw.lib.lock import hold
+from duduclaw.lib.ports import connects, listen_fault, without_password
 from duduclaw.lib.supervisor import Bell, Service, Stopping
 
-TICK = 1.0  # seconds
-VALKEY_START, PREPARE = 15.0, 600.0  # seconds; the second bounds migrations
-EMBEDDED = not settings.env("REDIS_URL")
-
-
-def port_fault(host: str, port: int) -> str:
-    """Why the web server could not listen there; empty when it could."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host.strip("[]"), port))
-    except OSError as error:
-        return f"PORT: cannot listen on {host}:{port}: {error.strerror}; stop what uses it, or set PORT or HOST"
-    return ""
+TICK, SHORT_TICK = 1.0, 0.1  # seconds between looks; short while a child waits for its next start
+VALKEY_START, PREPARE, WEB_START = 15.0, 600.0, 60.0  # seconds; the second bounds migrations
 
 
 def valkey_service() -> Service:
@@ -49,25 +36,26 @@ def services() -> list[Service]:
     celery = [python, "-m", "celery", "--app", "duduclaw"]
     level = ["--loglevel", settings.LOG_LEVEL]
     return [
-        Service("web", [python, "-m", "duduclaw.web"], 4.5, obstacle=partial(port_fault, settings.HOST, settings.PORT)),
+        Service(
+            "web", [python, "-m", "duduclaw.web"], 4.5, obstacle=partial(listen_fault, settings.HOST, settings.PORT)
+        ),
         Service("scheduler", [*celery, "beat", "--pidfile", "", *level], 1.0, SIGKILL),
         Service("worker", [*celery, "worker", "--pool", "threads", "--concurrency", "8", *level], 2.5, SIGKILL),
     ]
 
 
-def start_valkey(bell: Bell) -> list[Service]:
-    """Wait for Valkey, ours or the one that `REDIS_URL` names. Answers what there is to look after."""
-    if not EMBEDDED:
+def start_valkey(bell: Bell, kept: list[Service]) -> None:
+    """Wait for Valkey, ours or the one that `REDIS_URL` names; ours joins what is looked after."""
+    if not settings.EMBEDDED_VALKEY:
         if fault := valkey.fault(settings.REDIS_URL):
-            raise BadSetting(f"REDIS_URL: {fault}; start that server, or unset REDIS_URL for the embedded one")
-        return []
+            where = without_password(settings.REDIS_URL)
+            raise BadSetting(f"REDIS_URL: no answer from {where}: {fault}; start it, or unset REDIS_URL for our own")
+        return
     service = valkey_service()
+    kept.append(service)
     service.start(time.monotonic())
-    alive = bell.wait_for(lambda: not valkey.fault(settings.REDIS_URL), VALKEY_START)
-    if not alive:
-        service.stop()
+    if not bell.wait_for(lambda: not valkey.fault(settings.REDIS_URL), VALKEY_START):
         raise BadSetting(f"Valkey: no answer within {VALKEY_START:.0f} s; {settings.HOME / 'valkey.log'} says why")
-    return [service]
 
 
 def prepare(bell: Bell) -> None:
@@ -93,24 +81,25 @@ def announce() -> None:
     )
 
 
-def tend(kept: list[Service], bell: Bell) -> None:
-    """Look after the children until told to stop."""
-    while not bell.stopping:
-        now = time.monotonic()
-        for service in kept:
-            service.tend(now)
-        bell.wait(TICK if all(service.process for service in kept) else 0.1)
+def tend(kept: list[Service]) -> bool:
+    """Look at every child once; whether all run."""
+    now = time.monotonic()
+    for service in kept:
+        service.tend(now)
+    return all(service.process for service in kept)
 
 
 def run(bell: Bell) -> None:
     """Start everything, look after it, and end it in order: web, scheduler, worker, Valkey."""
     kept: list[Service] = []
     try:
-        kept = start_valkey(bell)
+        start_valkey(bell, kept)
         prepare(bell)
-        kept = [*services(), *kept]
-        announce()
-        tend(kept, bell)
+        kept[:0] = services()
+        if bell.wait_for(lambda: tend(kept) and connects(settings.HOST, settings.PORT), WEB_START):
+            announce()
+        while not bell.stopping:
+            bell.wait(TICK if tend(kept) else SHORT_TICK)
     except Stopping:
         pass
     finally:
@@ -127,8 +116,8 @@ def main() -> int:
             raise BadSetting(
                 f"DUDUCLAW_HOME: process {holder} already serves from {settings.HOME}; stop it, or choose another"
             )
-        if fault := port_fault(settings.HOST, settings.PORT):
-            raise BadSetting(fault)
+        if fault := listen_fault(settings.HOST, settings.PORT):
+            raise BadSetting(f"PORT: {fault}; stop what uses it, or set PORT or HOST")
         run(Bell())
     return 0
 

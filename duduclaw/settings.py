@@ -1,5 +1,6 @@
 """All settings, read once from the environment. A bad value stops the start with one line."""
 
+import contextlib
 import hashlib
 import secrets
 from pathlib import Path
@@ -10,6 +11,7 @@ from duduclaw.lib import valkey
 from duduclaw.lib.env import BadSetting, env, env_bool, env_choice, env_int, env_list
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+SHORTEST_SECRET = 32  # characters
 HOME = Path(env("DUDUCLAW_HOME", str(BASE_DIR / "var"))).absolute()
 
 
@@ -29,10 +31,27 @@ def prepare_home(home: Path) -> None:
 def secret(name: str) -> str:
     """A secret kept in a file of the state directory, made on first use."""
     path = HOME / name
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_hex(32), encoding="ascii")
-    return path.read_text(encoding="ascii").strip()
+    try:
+        if not path.exists():
+            write_once(path, secrets.token_hex(32))
+        kept = path.read_bytes().strip()
+    except OSError as error:
+        raise BadSetting(f"{path}: {error.strerror}; let this user read it") from error
+    if len(kept) < SHORTEST_SECRET or not kept.isalnum():
+        raise BadSetting(
+            f"{path}: damaged; restore it from a backup (a new one ends sessions and breaks the audit's MACs)"
+        )
+    return kept.decode("ascii")
+
+
+def write_once(path: Path, text: str) -> None:
+    """Create a file whole and for this user alone; when another process was first, its content counts."""
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    draft.touch(mode=0o600)
+    draft.write_text(text, encoding="ascii")
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
 
 
 def database(url: str) -> dict[str, object]:
@@ -71,6 +90,7 @@ DATABASES = {"default": database(env("DATABASE_URL", f"sqlite:///{HOME / 'duducl
 ON_SQLITE = DATABASES["default"]["ENGINE"] == "duduclaw.lib.sqlite"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+EMBEDDED_VALKEY = not env("REDIS_URL")
 REDIS_URL = env("REDIS_URL") or f"unix://{valkey.socket_path(HOME)}?db=0"
 CHANNEL_LAYERS = {
     "default": {
