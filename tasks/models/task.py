@@ -58,7 +58,9 @@ class Task(models.Model):
     acceptance_criteria = models.TextField(blank=True)
     assigned_to = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.SET_NULL, related_name="assigned")
     claimed_by = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.SET_NULL, related_name="claimed")
-    claim_key = models.CharField(max_length=36, blank=True)  # the key that claimed: its end frees the task
+    holder = models.CharField(max_length=120, blank=True)  # who holds the claim, by name: `claimed_by`, or a person
+    claim_key = models.CharField(max_length=36, blank=True)  # the run key that claimed: its end frees a plain task
+    pooled = models.BooleanField(default=False)  # unassigned before the claim, and again when the claim is lost
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=120)  # an agent's name, or an operator's
     creator = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.SET_NULL, related_name="created")
