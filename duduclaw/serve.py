@@ -33,14 +33,14 @@ def valkey_service() -> Service:
 def services() -> list[Service]:
     """Web, scheduler and worker, in the order in which they are stopped."""
     python = sys.executable
-    celery = [python, "-m", "celery", "--app", "duduclaw"]
-    level = ["--loglevel", settings.LOG_LEVEL]
+    celery = [python, "-m", "celery", "--quiet", "--app", "duduclaw"]
+    threads = ["--pool", "threads", "--concurrency", "8", "--without-mingle", "--without-gossip"]
     return [
         Service(
             "web", [python, "-m", "duduclaw.web"], 4.5, obstacle=partial(listen_fault, settings.HOST, settings.PORT)
         ),
-        Service("scheduler", [*celery, "beat", "--pidfile", "", *level], 1.0, SIGKILL),
-        Service("worker", [*celery, "worker", "--pool", "threads", "--concurrency", "8", *level], 2.5, SIGKILL),
+        Service("scheduler", [*celery, "beat", "--pidfile", ""], 1.0, SIGKILL),
+        Service("worker", [*celery, "worker", *threads], 2.5, SIGKILL),
     ]
 
 

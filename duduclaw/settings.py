@@ -207,6 +207,8 @@ LOGGING = {
     "formatters": {"json": {"()": "duduclaw.lib.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    # The scheduler sends something every second: at INFO only what goes wrong is told.
+    "loggers": {"celery": {"level": "WARNING" if LOG_LEVEL == "INFO" else LOG_LEVEL}},
 }
 
 TASK_LEASE_SECONDS = env_int("DUDUCLAW_TASK_LEASE_SECONDS", 300, 1, 86_400)
