@@ -7,7 +7,7 @@ import sys
 if __name__ == "__main__":
     if sys.argv[1:2] == ["mcp_stdio"]:
         # The bridge must answer within half a second: it never loads Django.
-        from mcp.management.commands.mcp_stdio import main
+        from mcp.stdio import main
 
         sys.exit(main(sys.argv[2:]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "duduclaw.settings")

@@ -75,8 +75,7 @@ def call(request: CallRequest) -> Answer:
     except Refused as refusal:
         return refused_by_handler(request, who, refusal)
     except Cancelled:
-        record(request, who, audit.CANCELLED, "cancelled")
-        return Answer(audit.CANCELLED, is_error=True, code="cancelled")
+        return cancel(request)
     except Exception:
         log.exception("tool %s failed", request.name[:64])
         record(request, who, audit.ERROR, "internal")
@@ -224,12 +223,19 @@ def record(
         audit.insert(row)
 
 
-def pending(request: CallRequest, who: Who, parked: Parked) -> Answer:
+def pending(request: CallRequest, parked: Parked) -> Answer:
     """The wait is over and nobody has answered: the call ends, the question lives on."""
-    record(request, who, audit.DENIED, f"{parked.kind}_pending")
+    code = f"{parked.kind}_pending"
+    record(request, request.principal(), audit.DENIED, code)
     body = {
-        "error": f"{parked.kind}_pending",
+        "error": code,
         "detail": "nobody has answered yet; make the same call again to use the answer",
         f"{parked.kind}_id": parked.id,
     }
-    return Answer(audit.DENIED, body, [shape.text(canonical(body))], True, code=f"{parked.kind}_pending")
+    return Answer(audit.DENIED, body, [shape.text(canonical(body))], True, code=code)
+
+
+def cancel(request: CallRequest) -> Answer:
+    """The client took a waiting call back: one row, and no frame."""
+    record(request, request.principal(), audit.CANCELLED, "cancelled")
+    return Answer(audit.CANCELLED, is_error=True, code="cancelled")

@@ -20,7 +20,7 @@ from mcp.registry import Tool
 
 EXTERNAL_DROPS = ("agent_id", "namespace")
 REPLACED = {"tasks_create": ("schedule_task", lambda given: bool(str(given.get("schedule") or "").strip()))}
-limiter = rate.Limiter()
+limiter = rate.Limiter({})
 
 
 @dataclass(slots=True)
@@ -46,7 +46,8 @@ def rate_limit(case: Case) -> None:
     who = case.who
     read, write, burst = who.rate
     kind, allowed = ("read", read) if case.tool.read_only else ("write", write)
-    wait = limiter.check(f"{who.key or who.name}:{kind}", allowed, burst, clock.now().timestamp())
+    bucket = rate.Bucket(allowed, burst)
+    wait = limiter.check(who.key or f"{who.kind}:{who.name}", kind, clock.now().timestamp(), bucket)
     if wait is not None:
         refusal = refusals.rate_limited(case.tool.name, wait)
         raise GateRefused(refusal.code, refusal.error, refusal.gate, refusal.text, retry_after=wait)

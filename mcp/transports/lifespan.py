@@ -1,0 +1,23 @@
+"""Start and end of a web process: the hub's ear from the start, the lanes' threads until the end."""
+
+import logging
+from typing import Any
+
+from mcp import lanes
+from mcp.push import hub
+
+log = logging.getLogger(__name__)
+
+
+async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """The ASGI lifespan protocol."""
+    while True:
+        event = await receive()
+        if event["type"] == "lifespan.startup":
+            hub.start()
+            await send({"type": "lifespan.startup.complete"})
+        elif event["type"] == "lifespan.shutdown":
+            hub.stop()
+            lanes.stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
