@@ -3,13 +3,14 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from agents import versions
+from agents import checks, versions
 
 
 class AgentsConfig(AppConfig):
-    """Puts the version triggers in place after every migrate."""
+    """Puts the version triggers in place after every migrate; importing `checks` registers them."""
 
     name = "agents"
+    checks = checks
 
     def ready(self) -> None:
         post_migrate.connect(versions.install_after_migrate, sender=self)

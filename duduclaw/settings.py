@@ -114,7 +114,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(HOME / "beat-schedule")
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "duduclaw.adminapp.DuduclawAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
