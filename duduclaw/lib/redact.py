@@ -11,6 +11,7 @@ import base64
 import json
 import math
 import re
+import string
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
@@ -31,6 +32,9 @@ KEYS = frozenset(
 )
 KEY_ENDINGS = ("password", "passwd", "passphrase", "secret", "apikey", "privatekey", "accesstoken", "refreshtoken")
 NAME_FIELDS = ("name", "key", "header", "field")
+
+JOINT = 4096  # characters looked at on each side of two arguments' border
+TOKEN_CHARS = string.ascii_letters + string.digits + "_.-"
 
 NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
 PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)", re.DOTALL)
@@ -108,13 +112,22 @@ def _split_secrets(items: Iterable[tuple[Any, Any]]) -> set[Any]:
     last_place, last = None, ""
     for place, item in items:
         text = item if isinstance(item, str) else ""
-        if last and text:
-            left = last[-64:]
-            spans = (match.span() for match in LONG_TOKEN.finditer(left + text[:256]))
-            if any(start < len(left) < end for start, end in spans):
-                found |= {last_place, place}
+        if last and text and _joined_secret(last[-JOINT:], text[:JOINT]):
+            found |= {last_place, place}
         last_place, last = place, text
     return found
+
+
+def _joined_secret(left: str, right: str) -> bool:
+    if left.rfind("-----BEGIN ") > left.rfind("-----END ") and "-----END " in right:
+        return True
+    tail = left[len(left.rstrip(TOKEN_CHARS)) :]
+    run = tail + right[: len(right) - len(right.lstrip(TOKEN_CHARS))]
+    if "eyJ" in run[: len(tail) + 2] and _mask_jwt(run) != run:
+        return True
+    near = left[-64:]
+    spans = (match.span() for match in LONG_TOKEN.finditer(near + right[:256]))
+    return any(start < len(near) < end for start, end in spans)
 
 
 def is_sensitive(key: str) -> bool:
@@ -189,7 +202,7 @@ def _mask_scheme(found: re.Match[str]) -> str:
 def _mask_jwt(found: re.Match[str]) -> str:
     run = found[0]
     start = run.find("eyJ")
-    return run[:start] + MASK if start >= 0 and run.count(".", start) >= 2 else run
+    return run[:start] + MASK if start >= 0 and run.count(".", start) >= 2 and len(run) - start >= 20 else run
 
 
 def _mask_percent(word: str, layer: int) -> str:
