@@ -1,11 +1,18 @@
 """`first_run`: bring the database to this code's schema and, once, create the first-run company."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import DatabaseError, connection
 
+from agents.actions.company import Credentials, ensure_company, renew_credentials
+from agents.models import Workspace
 from duduclaw.doctor import unreachable
+
+FILE = "first-run.json"
 
 
 class Command(BaseCommand):
@@ -22,3 +29,23 @@ class Command(BaseCommand):
             found = unreachable(error)
             raise CommandError(f"{found.says}; {found.mend}") from error
         call_command("migrate", interactive=False, verbosity=0)
+        path = settings.HOME / FILE
+        if not (path.exists() and Workspace.objects.exists()):
+            write(path, renew_credentials(ensure_company()))
+
+
+def write(path: Path, made: Credentials) -> None:
+    """Put the file in place whole. A crash before this point costs nothing: the next run makes new credentials."""
+    address = f"{settings.HOST}:{settings.PORT}"
+    content = {
+        "url": f"http://{address}",
+        "mcp_url": f"http://{address}/mcp",
+        "ws_url": f"ws://{address}/ws/mcp/",
+        "admin": {"username": made.username, "password": made.password},
+        "keys": made.keys,
+    }
+    draft = path.with_name(f".{path.name}")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    draft.replace(path)
