@@ -72,6 +72,17 @@ def end_for_task(task_id: str, *, reason: str) -> int:
     return ended
 
 
+def end_for_holder(task_id: str, agent: str | None, *, reason: str) -> int:
+    """Revoke the grants that an agent has for a task which another has taken over."""
+    if agent is None:
+        return 0
+    mine = Grant.objects.system().filter(task_id=task_id, agent_id=agent, revoked_at=None)
+    ended = int(mine.update(revoked_at=clock.now(), revoke_reason=reason))
+    if ended:
+        events.publish("policy", agent=agent)
+    return ended
+
+
 def revoke_grant(grant: Grant, *, by: Who, reason: str = "revoked") -> Grant:
     """Take a grant back now. Refused when it has ended already."""
     with transaction.atomic():
