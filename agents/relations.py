@@ -139,7 +139,9 @@ def check_identity(by: Who) -> None:
         raise Refused("system_sender_identity", f"{by.name} is a name of the platform's own and owns no records")
 
 
-def check_record(by: Who, owner: Agent | None, *, what: str, hint: str = CLAIM_FIRST, parties: Iterable[str] = ()) -> None:
+def check_record(
+    by: Who, owner: Agent | None, *, what: str, hint: str = CLAIM_FIRST, parties: Iterable[str] = ()
+) -> None:
     """Raise unless the caller may change a record of `owner`.
 
     `parties` are ids of agents that pass without a relationship; `what` names the record and `hint` says what
