@@ -182,6 +182,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
@@ -210,5 +211,7 @@ LOGGING = {
     # The scheduler sends something every second: at INFO only what goes wrong is told.
     "loggers": {"celery": {"level": "WARNING" if LOG_LEVEL == "INFO" else LOG_LEVEL}},
 }
+
+SENTRY_DSN = env("SENTRY_DSN")
 
 TASK_LEASE_SECONDS = env_int("DUDUCLAW_TASK_LEASE_SECONDS", 300, 1, 86_400)

@@ -1,8 +1,10 @@
-"""One JSON object a line on stderr."""
+"""One JSON object a line on stderr, secrets masked."""
 
 import json
 import logging
 import time
+
+from duduclaw.lib.redact import mask_text
 
 
 class JsonFormatter(logging.Formatter):
@@ -16,8 +18,8 @@ class JsonFormatter(logging.Formatter):
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}Z",
             "level": record.levelname,
             "logger": record.name,
-            "text": record.getMessage(),
+            "text": mask_text(record.getMessage()),
         }
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+            line["trace"] = mask_text(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)

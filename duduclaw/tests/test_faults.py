@@ -44,6 +44,7 @@ def listener() -> Iterator[int]:
         ("DATABASE_URL_FILE", "/nowhere/url", "cannot read /nowhere/url"),
         ("REDIS_URL", "unix:///nowhere/redis.sock", "unset REDIS_URL"),
         ("REDIS_URL", "http://127.0.0.1/", "redis://"),
+        ("SENTRY_DSN", "nonsense", "copy it from"),
         ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/x", "correct DATABASE_URL"),
     ],
 )
