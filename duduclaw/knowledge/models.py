@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from agents.models import Agent, Workspace
+from duduclaw.knowledge.querysets import KeyQuerySet, StateQuerySet
 from duduclaw.lib.ids import new_id
 from duduclaw.lib.owned import manager
 
@@ -20,7 +21,7 @@ class StateKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField()
 
-    objects = manager()
+    objects = manager(KeyQuerySet)
 
     class Meta:
         ordering = ("key",)
@@ -42,7 +43,7 @@ class StateChange(models.Model):
     reason = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
 
-    objects = manager()
+    objects = manager(StateQuerySet)
 
     class Meta:
         ordering = ("-created_at", "-id")
@@ -63,7 +64,7 @@ class Handoff(models.Model):
     blocker = models.TextField(blank=True)
     updated_at = models.DateTimeField()
 
-    objects = manager()
+    objects = manager(StateQuerySet)
 
     def __str__(self) -> str:
         return f"handoff of {self.agent_id}"

@@ -25,6 +25,7 @@ class Migration(migrations.Migration):
                 ('priority', models.CharField(choices=[('urgent', 'Urgent'), ('high', 'High'), ('medium', 'Medium'), ('low', 'Low')], default='medium', max_length=8)),
                 ('assignee', models.CharField(blank=True, max_length=120)),
                 ('created_by', models.CharField(max_length=120)),
+                ('author_ref', models.CharField(editable=False, max_length=140)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
@@ -40,6 +41,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.CharField(default=duduclaw.lib.ids.new_id, editable=False, max_length=36, primary_key=True, serialize=False)),
                 ('author', models.CharField(max_length=120)),
+                ('author_ref', models.CharField(editable=False, max_length=140)),
                 ('body', models.TextField()),
                 ('created_at', models.DateTimeField()),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='agents.workspace')),

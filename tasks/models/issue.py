@@ -7,6 +7,7 @@ from django.db import models
 from agents.models import Agent, Workspace
 from duduclaw.lib.ids import new_id
 from duduclaw.lib.owned import manager
+from tasks.issue_querysets import CommentQuerySet, IssueQuerySet, WakeQuerySet
 from tasks.models.task import Task
 
 
@@ -32,11 +33,12 @@ class Issue(models.Model):
     agent = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.SET_NULL, related_name="issues")
     task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.SET_NULL, related_name="issues")
     created_by = models.CharField(max_length=120)
+    author_ref = models.CharField(max_length=140, editable=False)  # proves authorship; names can be given again
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
-    objects = manager()
+    objects = manager(IssueQuerySet)
 
     class Meta:
         ordering = ("-created_at", "-id")
@@ -53,10 +55,11 @@ class Comment(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
     issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="comments")
     author = models.CharField(max_length=120)
+    author_ref = models.CharField(max_length=140, editable=False)
     body = models.TextField()
     created_at = models.DateTimeField()
 
-    objects = manager()
+    objects = manager(CommentQuerySet)
 
     class Meta:
         ordering = ("created_at", "id")
@@ -82,7 +85,7 @@ class Wake(models.Model):
     requested_by = models.CharField(max_length=120)
     created_at = models.DateTimeField()
 
-    objects = manager()
+    objects = manager(WakeQuerySet)
 
     class Meta:
         ordering = ("-created_at", "-id")
