@@ -54,9 +54,9 @@ def rate_limit(case: Case) -> None:
 
 
 def drop_identity(case: Case) -> None:
-    """An external client's identity comes from its key, never from an argument."""
+    """An external client's identity comes from its key, never from an argument. A required one names a target."""
     if case.who.kind == "external":
-        for name in EXTERNAL_DROPS:
+        for name in set(EXTERNAL_DROPS).difference(case.tool.schema.get("required", ())):
             case.given.pop(name, None)
 
 
