@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
 from django.db.backends.sqlite3.operations import DatabaseOperations as SqliteOperations
 
+from tests.live import Live, serving
 from tests.services import need, postgres_url
 from tests.stack import CLEANUP, Stack, new_database, start_valkey
 
@@ -32,7 +33,7 @@ def let_flush_through(operations: type[Any]) -> None:
             drops = [f"DROP TRIGGER {name}" for (name,) in cursor.fetchall()]
         return [*drops, *flush(self, *args, **kwargs)]
 
-    operations.sql_flush = sql_flush  # type: ignore[method-assign]
+    operations.sql_flush = sql_flush
 
 
 let_flush_through(SqliteOperations)
@@ -47,8 +48,16 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(scope="session")
 def valkey() -> Iterator[str]:
     """A private Valkey at the address in `settings.REDIS_URL`."""
-    with start_valkey(Path(settings.HOME)):
-        yield settings.REDIS_URL
+    with start_valkey(Path(django_settings.HOME)):
+        yield django_settings.REDIS_URL
+
+
+@pytest.fixture
+def mcp_server(valkey: str, transactional_db: None, settings: Any) -> Iterator[Live]:
+    """The real ASGI application on a free port, in this process and over the test's database."""
+    settings.PORT = settings.PORT
+    with serving() as live:
+        yield live
 
 
 @pytest.fixture(scope="session")

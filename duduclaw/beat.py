@@ -12,4 +12,6 @@ def every(seconds: float, job: str) -> dict[str, Any]:
 
 SCHEDULE = {
     "pulse": every(5.0, PULSE_JOB),
+    "expired questions and grants": every(10.0, "agents.jobs.sweep_expired"),
+    "lapsed leases": every(5.0, "tasks.jobs.sweep_leases"),
 }

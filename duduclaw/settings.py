@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import secrets
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 
@@ -54,7 +55,7 @@ def write_once(path: Path, text: str) -> None:
     draft.unlink()
 
 
-def database(url: str) -> dict[str, object]:
+def database(url: str) -> dict[str, Any]:
     """The DATABASES entry for `DATABASE_URL`; SQLite and PostgreSQL only."""
     try:
         parsed = dict(dj_database_url.parse(url, conn_max_age=None))

@@ -10,7 +10,7 @@ from duduclaw.lib.redact import mask_text
 class JsonFormatter(logging.Formatter):
     """`{"time", "level", "logger", "text"}`, and `trace` for an exception."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line; a newline in the text stays escaped inside it."""
