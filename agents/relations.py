@@ -1,8 +1,9 @@
 """Who may act on whose records: the delegation policy and the record checks. Read per call, never cached.
 
-Two SELECTs decide: the workspace's policy, and both chains of `reports_to` in one recursive query.
+One recursive SELECT decides: it brings the workspace's policy and both chains of `reports_to`.
 """
 
+import json
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q
 
-from agents.models import Agent, PlatformSettings
+from agents.models import Agent
 from mcp.errors import Refused
 from mcp.policy import Who
 
@@ -27,7 +28,8 @@ WITH RECURSIVE up (start, id, department, boss, hop) AS (
     SELECT up.start, a.id, a.department, a.reports_to_id, up.hop + 1
     FROM agents_agent a JOIN up ON a.id = up.boss WHERE a.workspace_id = %s AND up.hop <= %s
 )
-SELECT start, id, department FROM up ORDER BY start, hop
+SELECT start, id, department, (SELECT delegation FROM agents_platformsettings WHERE workspace_id = %s)
+FROM up ORDER BY start, hop
 """
 SUBTREE = """
 WITH RECURSIVE down (id, hop) AS (
@@ -61,10 +63,10 @@ class Chain:
     too_deep: bool = False
 
 
-def delegation(workspace: str) -> Delegation:
-    """The policy of a workspace; what is unknown or malformed falls back or is dropped, with a warning."""
-    row = PlatformSettings.objects.system().filter(workspace_id=workspace).values_list("delegation", flat=True).first()
-    section = row if isinstance(row, dict) else {}
+def read_rule(stored: str | None) -> Delegation:
+    """The policy in a stored section; what is unknown or malformed falls back or is dropped, with a warning."""
+    section = json.loads(stored) if stored else {}
+    section = section if isinstance(section, dict) else {}
     policy = section.get("policy", POLICIES[0])
     if policy not in POLICIES:
         log.warning("delegation policy %.40r is unknown; %s applies", policy, POLICIES[0])
@@ -82,21 +84,21 @@ def pairs_of(entries: object) -> Iterable[frozenset[str]]:
             log.warning("delegation allow entry %.80r is no pair of two agents; dropped", entry)
 
 
-def chains(workspace: str, *agents: str) -> dict[str, Chain]:
-    """The chain of each agent of the workspace; ends at the root, at a cycle, or after `HOPS`."""
-    first, last = agents[0], agents[-1]
-    found: dict[str, Chain] = {}
+def read_chains(workspace: str, first: str, last: str) -> tuple[Delegation, dict[str, Chain]]:
+    """The policy, and the chain of each of the two; a chain ends at the root, at a circle, or after `HOPS`."""
     with connection.cursor() as cursor:
-        cursor.execute(CHAINS, (workspace, first, last, workspace, HOPS))
-        for start, agent, department in cursor.fetchall():
-            if start == agent and start not in found:
-                found[start] = Chain(department)
-            elif agent != start and agent not in found[start].above:
-                found[start].above.append(agent)
+        cursor.execute(CHAINS, (workspace, first, last, workspace, HOPS, workspace))
+        rows = cursor.fetchall()
+    found: dict[str, Chain] = {}
+    for start, agent, department, _ in rows:
+        if start == agent:
+            found.setdefault(start, Chain(department))
+        elif agent not in found[start].above:
+            found[start].above.append(agent)
     for chain in found.values():
         chain.too_deep = len(chain.above) > HOPS
         del chain.above[HOPS:]
-    return found
+    return read_rule(rows[0][3] if rows else None), found
 
 
 def why_denied(workspace: str, sender: Agent | Who, target: Agent) -> str | None:
@@ -106,13 +108,12 @@ def why_denied(workspace: str, sender: Agent | Who, target: Agent) -> str | None
         return "invalid_agent_id"
     if sender_id == target.id:
         return "self_delegation"
-    rule = delegation(workspace)
-    if rule.policy == "open":
-        return None
-    found = chains(workspace, sender_id, target.id)
+    rule, found = read_chains(workspace, sender_id, target.id)
     mine, theirs = found.get(sender_id), found.get(target.id)
     if mine is None or theirs is None:
         return "invalid_agent_id"
+    if rule.policy == "open":
+        return None
     if sender_id in theirs.above or target.id in mine.above or target.name in rule.partners(sender_name):
         return None
     return unrelated(rule.policy, mine, theirs)
@@ -175,13 +176,12 @@ def visible_agents(who: Who) -> Any:
         return living
     if not who.is_agent or not who.agent:
         return living.none()
-    rule = delegation(who.workspace)
-    return living if rule.policy == "open" else living.filter(related_to(who, rule))
+    rule, found = read_chains(who.workspace, who.agent, who.agent)
+    return living if rule.policy == "open" else living.filter(related_to(who, rule, found.get(who.agent, Chain())))
 
 
-def related_to(who: Who, rule: Delegation) -> Q:
+def related_to(who: Who, rule: Delegation, chain: Chain) -> Q:
     """Itself, all below and above it, its allow-listed partners and, under that policy, its department."""
-    chain = chains(who.workspace, who.agent).get(who.agent, Chain())
     wanted = Q(id__in=[*subtree(who), *chain.above]) | Q(name__in=rule.partners(who.name))
     if rule.policy == "department" and chain.department:
         wanted |= Q(department=chain.department)

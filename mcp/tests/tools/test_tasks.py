@@ -4,7 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from mcp import validate
+from mcp.context import Call
+from mcp.registry import get
 from tasks.models import Task
 from tasks.tests.board import OK, Transport, audit_of, card, snapshot, via_mcp
 from tests.build import Company, company
@@ -19,9 +24,7 @@ def scene(tool_arguments: dict[str, Any] | None = None, *, key: str = "task_id",
     """Arguments that point at a fresh card; the values of agent columns are people of the company."""
 
     def build(people: Company) -> dict[str, Any]:
-        over = {
-            name: getattr(people, value) if hasattr(people, value) else value for name, value in columns.items()
-        }
+        over = {name: getattr(people, value) if hasattr(people, value) else value for name, value in columns.items()}
         return {key: card(people.space, **over).id, **(tool_arguments or {})}
 
     return build
@@ -35,7 +38,12 @@ def fixed(arguments: dict[str, Any]) -> Scene:
 MINE = {"assigned_to": "owner"}
 THEIRS = {"assigned_to": "owner", "creator": "stranger"}
 HELD = {"assigned_to": "owner", "claimed_by": "stranger", "status": "in_progress"}
-NEW_TITLE, DONE, STUCK, NOTE = {"title": "New"}, {"summary": "All done"}, {"reason": "No access"}, {"summary": "Half way"}
+NEW_TITLE, DONE, STUCK, NOTE = (
+    {"title": "New"},
+    {"summary": "All done"},
+    {"reason": "No access"},
+    {"summary": "Half way"},
+)
 CHILD = {"title": "A part"}
 
 # tool, scene, {person: expected}
@@ -133,7 +141,9 @@ def test_an_ownerless_task_says_claim_it_first(people: Company) -> None:
 def test_another_workspace_is_as_absent_as_nothing(people: Company) -> None:
     other = company("other")
     task = card(other.space, assigned_to=other.owner)
-    absent = via_mcp(people, "operator", "tasks_update", {"task_id": "01890000-0000-7000-8000-000000000000", "title": "x"})
+    absent = via_mcp(
+        people, "operator", "tasks_update", {"task_id": "01890000-0000-7000-8000-000000000000", "title": "x"}
+    )
     foreign = via_mcp(people, "operator", "tasks_update", {"task_id": task.id, "title": "x"})
     assert absent == foreign
 
@@ -206,3 +216,42 @@ def test_the_feed_shows_the_callers_own_by_default(people: Company) -> None:
 @pytest.mark.parametrize("metadata", ['{"n": NaN}', '{"n": "\\u0000"}', '{"n": "\\ud800"}', {"n": "x" * 17_000}])
 def test_metadata_that_a_database_could_not_keep_is_refused(people: Company, metadata: Any) -> None:
     assert via_mcp(people, "owner", "activity_post", {"summary": "a", "metadata": metadata}).code == INVALID
+
+
+MOST_QUERIES = 12
+
+
+def worst(people: Company) -> Task:
+    """A card whose every check costs its queries: not the caller's, below another, waiting for a third."""
+    parent = card(people.space, assigned_to=people.owner)
+    task = card(people.space, assigned_to=people.owner, parent=parent, status="pending")
+    task.depends_on.add(card(people.space, status="done"))
+    return task
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("tasks_list", {"assigned_to": "*"}),
+        ("tasks_create", {"title": "x", "assigned_to": "owner", "parent_task_id": "T-1"}),
+        ("tasks_create", {"title": "x", "parent_task_id": "T-1", "depends_on": ["T-2"]}),
+        ("tasks_update", {"task_id": "T-2", "title": "x", "depends_on": ["T-1"]}),
+        ("tasks_update", {"task_id": "T-2", "assigned_to": "colleague"}),
+        ("tasks_claim", {"task_id": "T-2"}),
+        ("tasks_complete", {"task_id": "T-2"}),
+        ("tasks_block", {"task_id": "T-2", "reason": "x"}),
+        ("activity_post", {"summary": "x", "task_id": "T-2"}),
+        ("activity_list", {"agent_id": "*", "task_id": "T-2"}),
+    ],
+)
+def test_no_handler_asks_the_database_more_than_twelve_times(
+    people: Company, name: str, arguments: dict[str, Any]
+) -> None:
+    worst(people)
+    tool = get(name)
+    assert tool is not None
+    call = Call(people.who("colleague"), name)
+    with CaptureQueriesContext(connection) as queries:
+        tool.function(call, **validate.arguments(tool, arguments))
+    sql = [query["sql"] for query in queries.captured_queries if "SAVEPOINT" not in query["sql"]]
+    assert len(sql) <= MOST_QUERIES, "\n".join(sql)
