@@ -4,18 +4,18 @@ It imports no Django; what needs it runs in children. A fault of the start is on
 """
 
 import logging.config
+import os
+import socket
 import sys
 import time
-from functools import partial
-from pathlib import Path
 from signal import SIGKILL
 
 from duduclaw import settings
 from duduclaw.lib import valkey
 from duduclaw.lib.env import BadSetting
 from duduclaw.lib.lock import hold
-from duduclaw.lib.ports import connects, listen_fault, without_password
-from duduclaw.lib.supervisor import Bell, Service, Stopping
+from duduclaw.lib.ports import answers, listen, without_password
+from duduclaw.lib.supervisor import Bell, Service, Stopping, stop_together
 
 TICK, SHORT_TICK = 1.0, 0.1  # seconds between looks; short while a child waits for its next start
 VALKEY_START, PREPARE, WEB_START = 15.0, 600.0, 60.0  # seconds; the second bounds migrations
@@ -30,17 +30,25 @@ def valkey_service() -> Service:
     return Service("valkey", valkey.command(server, settings.HOME), 1.0, popen={"stdout": log, "stderr": log})
 
 
-def services() -> list[Service]:
-    """Web, scheduler and worker, in the order in which they are stopped."""
-    python = sys.executable
-    celery = [python, "-m", "celery", "--quiet", "--app", "duduclaw"]
+def web_processes() -> int:
+    """SQLite has one writer, so one process; PostgreSQL gets every core but one."""
+    return 1 if settings.ON_SQLITE else max(1, (os.cpu_count() or 1) - 1)
+
+
+def web_services(listener: socket.socket) -> list[Service]:
+    """Web processes that share one socket, which stays open while one of them starts again."""
+    number = listener.fileno()
+    argv = [sys.executable, "-m", "duduclaw.web", str(number)]
+    return [Service("web", argv, 5.0, popen={"pass_fds": (number,)}) for _ in range(web_processes())]
+
+
+def celery_services() -> list[Service]:
+    """Scheduler and worker, in the order in which they are stopped."""
+    celery = [sys.executable, "-m", "celery", "--quiet", "--app", "duduclaw"]
     threads = ["--pool", "threads", "--concurrency", "8", "--without-mingle", "--without-gossip"]
     return [
-        Service(
-            "web", [python, "-m", "duduclaw.web"], 4.5, obstacle=partial(listen_fault, settings.HOST, settings.PORT)
-        ),
         Service("scheduler", [*celery, "beat", "--pidfile", ""], 1.0, SIGKILL),
-        Service("worker", [*celery, "worker", *threads], 2.5, SIGKILL),
+        Service("worker", [*celery, "worker", *threads], 2.0, SIGKILL),
     ]
 
 
@@ -89,36 +97,45 @@ def tend(kept: list[Service]) -> bool:
     return all(service.process for service in kept)
 
 
-def run(bell: Bell) -> None:
+def run(bell: Bell, listener: socket.socket) -> None:
     """Start everything, look after it, and end it in order: web, scheduler, worker, Valkey."""
-    kept: list[Service] = []
+    web: list[Service] = []
+    rest: list[Service] = []
     try:
-        start_valkey(bell, kept)
+        start_valkey(bell, rest)
         prepare(bell)
-        kept[:0] = services()
-        if bell.wait_for(lambda: tend(kept) and connects(settings.HOST, settings.PORT), WEB_START):
+        web += web_services(listener)
+        rest[:0] = celery_services()
+        tend([*web, *rest])
+        if bell.wait_for(lambda: answers(settings.HOST, settings.PORT), WEB_START):
             announce()
         while not bell.stopping:
-            bell.wait(TICK if tend(kept) else SHORT_TICK)
+            bell.wait(TICK if tend([*web, *rest]) else SHORT_TICK)
     except Stopping:
         pass
     finally:
-        for service in kept:
+        listener.close()
+        stop_together(web)
+        for service in rest:
             service.stop()
 
 
 def main() -> int:
     """Exit code 0 after a stop that was asked for, 1 when the start found a fault."""
     logging.config.dictConfig(settings.LOGGING)
-    lock = Path(settings.HOME / "serve.lock")
-    with hold(lock) as holder:
+    with hold(settings.HOME / "serve.lock") as holder:
         if holder is not None:
             raise BadSetting(
                 f"DUDUCLAW_HOME: process {holder} already serves from {settings.HOME}; stop it, or choose another"
             )
-        if fault := listen_fault(settings.HOST, settings.PORT):
-            raise BadSetting(f"PORT: {fault}; stop what uses it, or set PORT or HOST")
-        run(Bell())
+        try:
+            listener = listen(settings.HOST, settings.PORT)
+        except OSError as error:
+            where = f"{settings.HOST}:{settings.PORT}"
+            raise BadSetting(
+                f"PORT: cannot listen on {where}: {error.strerror}; stop what uses it, or set PORT or HOST"
+            ) from error
+        run(Bell(), listener)
     return 0
 
 

@@ -1,37 +1,57 @@
-"""The web process: HTTP and WebSocket on one port. `python -m duduclaw.web`, started by `duduclaw.serve`."""
+"""A web process: HTTP and WebSocket on one port. `python -m duduclaw.web`, started by `duduclaw.serve`.
 
-import os
+With an argument it serves on the inherited socket of that number, which the supervisor keeps open over restarts;
+without one it opens `HOST` and `PORT` itself.
+"""
+
+import socket
+import sys
+from typing import Any
 
 import uvicorn
+from django.conf import settings
 
-from duduclaw import settings
+from duduclaw.asgi import application
+from mcp import draining
 
 LARGEST_FRAME = 1 << 20  # bytes, as every other inbound limit
-DRAIN = 3  # seconds that requests in flight get at the end
+DRAIN, CLOSE = 3.0, 1  # seconds: for answers in flight, then for connections to end
+NOT_STARTED = 3
 
 
-def workers() -> int:
-    """SQLite has one writer, so one process; PostgreSQL gets every core but one."""
-    return 1 if settings.ON_SQLITE else max(1, (os.cpu_count() or 1) - 1)
+class Server(uvicorn.Server):
+    """Answers what has begun before it says goodbye to the connections."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing, answer what runs, then close as ever."""
+        for server in self.servers:
+            server.close()
+        await draining.drain(DRAIN)
+        await super().shutdown(sockets)
 
 
-def main() -> None:
-    """Serve until SIGTERM. The access log is off: addresses may hold what people should not have put there."""
-    uvicorn.run(
-        "duduclaw.asgi:application",
-        host=settings.HOST,
-        port=settings.PORT,
-        workers=workers(),
-        ws="websockets-sansio",
-        ws_max_size=LARGEST_FRAME,
-        ws_per_message_deflate=False,
-        timeout_graceful_shutdown=DRAIN,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        log_config=None,
-    )
+def options() -> dict[str, Any]:
+    """How uvicorn speaks. Its own log stays below WARNING off: it would print addresses, and an address may hold
+    what people should not have put there."""
+    return {
+        "ws": "websockets-sansio",
+        "ws_max_size": LARGEST_FRAME,
+        "ws_per_message_deflate": False,
+        "timeout_graceful_shutdown": CLOSE,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "log_config": None,
+        "log_level": "warning",
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until SIGTERM."""
+    server = Server(uvicorn.Config(application, host=settings.HOST.strip("[]"), port=settings.PORT, **options()))
+    server.run([socket.socket(fileno=int(arguments[0]))] if arguments else None)
+    return 0 if server.started else NOT_STARTED
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,30 +1,47 @@
 """Addresses: whether one can be listened on, and how to print one."""
 
 import socket
+from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
+
+BACKLOG = 1024  # connections that wait while a web process starts again
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises `OSError`."""
+    bare = host.strip("[]")
+    made = socket.socket(socket.AF_INET6 if ":" in bare else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((bare, port))
+        made.listen(BACKLOG)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def listen_fault(host: str, port: int) -> str:
     """Why nobody could listen there now, ready to be followed by its mend; empty when one could."""
-    bare = host.strip("[]")
     try:
-        with socket.socket(socket.AF_INET6 if ":" in bare else socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((bare, port))
-            probe.listen()
+        listen(host, port).close()
     except OSError as error:
         return f"cannot listen on {host}:{port}: {error.strerror}"
     return ""
 
 
-def connects(host: str, port: int) -> bool:
-    """Whether somebody listens there, seen from this machine."""
+def answers(host: str, port: int) -> bool:
+    """Whether an HTTP server speaks there, seen from this machine."""
     bare = host.strip("[]")
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)  # noqa: S104
+    connection = HTTPConnection(target, port, timeout=1)
     try:
-        socket.create_connection((target, port), timeout=1).close()
-    except OSError:
+        connection.request("HEAD", "/healthz")
+        connection.getresponse()
+    except (OSError, HTTPException):
         return False
+    finally:
+        connection.close()
     return True
 
 

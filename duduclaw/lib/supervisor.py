@@ -22,13 +22,12 @@ class Stopping(Exception):
 
 @dataclass
 class Service:
-    """One child. `obstacle` answers why it cannot start now, or nothing; `patience` is its time to end, in seconds."""
+    """One child. `patience` is its time to end, in seconds; `popen` goes to `subprocess.Popen`."""
 
     name: str
     argv: Sequence[str]
     patience: float
     on_parent_death: signal.Signals = signal.SIGTERM
-    obstacle: Callable[[], str] = str
     popen: dict[str, Any] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     failures: int = 0
@@ -36,10 +35,7 @@ class Service:
     due_at: float = 0.0
 
     def start(self, now: float) -> None:
-        """Start it, or plan another try when something stands in the way."""
-        if text := self.obstacle():
-            self._retry(now, text)
-            return
+        """Start it."""
         self.process = spawn(self.argv, on_parent_death=self.on_parent_death, **self.popen)
         self.started_at = now
         log.info("%s started as process %d", self.name, self.process.pid)
@@ -66,6 +62,15 @@ class Service:
         if self.process is not None:
             code = end(self.process, self.patience)
             log.info("%s stopped with exit code %d", self.name, code)
+
+
+def stop_together(services: Sequence[Service]) -> None:
+    """Ask all of them to end, then wait for each."""
+    for service in services:
+        if service.process is not None:
+            service.process.terminate()
+    for service in services:
+        service.stop()
 
 
 class Bell:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from duduclaw.lib.ports import connects
+from duduclaw.lib import valkey
 from duduclaw.lib.processes import spawn
 from duduclaw.tests.serving import SERVE, WATCHDOG, Serving, environment, processes_of, serving, try_to_serve
 from tests.services import need, redis_server
@@ -85,7 +85,7 @@ def test_an_external_redis_is_used_when_named(home: Path) -> None:
     server, port = need("Redis", redis_server()), free_port()
     redis = spawn([server, "--port", str(port), "--save", "", "--dir", str(home), "--daemonize", "no"])
     try:
-        wait_until(lambda: connects("127.0.0.1", port), "Redis", WATCHDOG)
+        wait_until(lambda: not valkey.fault(f"redis://127.0.0.1:{port}/0"), "Redis", WATCHDOG)
         with serving(home, REDIS_URL=f"redis://127.0.0.1:{port}/0") as served:
             served.wait_healthy()
             assert served.child("valkey-server") is None
