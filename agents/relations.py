@@ -169,15 +169,19 @@ def check_delegation(by: Who, target: Agent, because: str) -> None:
         )
 
 
-def visible_agents(who: Who) -> Any:
-    """The living agents that a principal may know of; a person knows all, an external client none."""
-    living = Agent.objects.for_who(who).living()
+def visible_agents(who: Who, *, archived: bool = False) -> Any:
+    """The agents that a principal may know of; a person knows all, an external client none.
+
+    Living ones, with `archived` also the terminated; removed ones never.
+    """
+    rows = Agent.objects.for_who(who)
+    kept = rows.exclude(status=Agent.Status.REMOVED) if archived else rows.living()
     if who.is_human:
-        return living
+        return kept
     if not who.is_agent or not who.agent:
-        return living.none()
+        return kept.none()
     rule, found = read_chains(who.workspace, who.agent, who.agent)
-    return living if rule.policy == "open" else living.filter(related_to(who, rule, found.get(who.agent, Chain())))
+    return kept if rule.policy == "open" else kept.filter(related_to(who, rule, found.get(who.agent, Chain())))
 
 
 def related_to(who: Who, rule: Delegation, chain: Chain) -> Q:

@@ -54,10 +54,16 @@ def refuse_circle(task: Task, others: Sequence[Task]) -> None:
             raise Refused("dependency_cycle", f"{label(task)} would wait for itself")
 
 
-def link(task: Task, others: Sequence[Task]) -> None:
+def relink(task: Task, others: Sequence[Task]) -> None:
     """Make the task wait for exactly `others`."""
+    old = Task.depends_on.through.objects.filter(from_task_id=task.id)
+    old.exclude(to_task_id__in=[other.id for other in others]).delete()
+    link(task, others)
+
+
+def link(task: Task, others: Sequence[Task]) -> None:
+    """Make the task wait for `others` as well."""
     through = Task.depends_on.through
-    through.objects.filter(from_task_id=task.id).exclude(to_task_id__in=[other.id for other in others]).delete()
     through.objects.bulk_create(
         [through(from_task_id=task.id, to_task_id=other.id) for other in others], ignore_conflicts=True
     )

@@ -12,7 +12,7 @@ from mcp.policy import Who
 from tasks.actions import moves
 from tasks.actions import tags as tag_rules
 from tasks.actions.create import check_title, find_agent, known_priority
-from tasks.actions.dependencies import link, refuse_circle, resolve
+from tasks.actions.dependencies import refuse_circle, relink, resolve
 from tasks.actions.parents import check_new_parent
 from tasks.models import Task
 from tasks.render import label
@@ -152,7 +152,7 @@ def write(task: Task, by: Who, changes: dict[str, Any]) -> None:
         return
     names = sorted(changes)
     if "depends_on" in changes:
-        link(task, changes.pop("depends_on"))
+        relink(task, changes.pop("depends_on"))
     if "parent_task_id" in changes:
         changes["parent"] = changes.pop("parent_task_id")
     if "assigned_to" in changes:

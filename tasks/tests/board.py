@@ -66,7 +66,7 @@ def audit_of(tool: str) -> list[dict[str, Any]]:
 
 
 def race(runners: Iterable[Callable[[], Any]]) -> list[Any]:
-    """Start all at one barrier, each in a thread with a connection of its own; what each answered or raised, in order."""
+    """Start all at one barrier, each in a thread with its own connection; what each answered or raised, in order."""
     todo = list(runners)
     barrier = threading.Barrier(len(todo))
     results: list[Any] = [None] * len(todo)

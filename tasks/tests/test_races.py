@@ -1,6 +1,7 @@
 """Many callers at one barrier, on SQLite and on PostgreSQL: one winner, and nothing half done."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -32,7 +33,7 @@ def crowd(people: Company, size: int) -> list[str]:
 
 
 def claim_by_all(people: Company, names: list[str], task: Task) -> list[Outcome]:
-    return race([lambda name=name: via_mcp(people, name, "tasks_claim", {"task_id": task.id}) for name in names])
+    return race([partial(via_mcp, people, name, "tasks_claim", {"task_id": task.id}) for name in names])
 
 
 def check_round(people: Company, names: list[str], task: Task) -> str:
@@ -75,7 +76,7 @@ def test_the_compare_and_set_alone_has_one_winner(people: Company) -> None:
     names = crowd(people, 8)
     for _ in range(20):
         task = card(people.space, status="pending")
-        results = race([lambda name=name: claim_task(task.id, by=people.who(name)) for name in names])
+        results = race([partial(claim_task, task.id, by=people.who(name)) for name in names])
         assert sum(isinstance(result, Task) for result in results) == 1, results
 
 
@@ -97,9 +98,9 @@ def test_a_takeover_and_the_sweep_do_not_both_happen(people: Company) -> None:
         lease = Task.objects.system().get(pk=task.pk).lease_expires_at
         race(
             [
-                lambda: via_mcp(people, "owner", "tasks_claim", {"task_id": task.id}),
-                lambda lease=lease: reclaim(task.id, lease),
-                lambda: via_mcp(people, "colleague", "tasks_claim", {"task_id": task.id}),
+                partial(via_mcp, people, "owner", "tasks_claim", {"task_id": task.id}),
+                partial(reclaim, task.id, lease),
+                partial(via_mcp, people, "colleague", "tasks_claim", {"task_id": task.id}),
             ]
         )
         stored = Task.objects.system().get(pk=task.pk)
@@ -115,8 +116,8 @@ def test_a_completion_and_a_takeover_do_not_both_happen(people: Company) -> None
         Task.objects.system().filter(pk=task.pk).update(lease_expires_at="2026-01-01T00:00:00Z")
         done, taken = race(
             [
-                lambda: via_mcp(people, "stranger", "tasks_complete", {"task_id": task.id}),
-                lambda: via_mcp(people, "owner", "tasks_claim", {"task_id": task.id}),
+                partial(via_mcp, people, "stranger", "tasks_complete", {"task_id": task.id}),
+                partial(via_mcp, people, "owner", "tasks_claim", {"task_id": task.id}),
             ]
         )
         stored = Task.objects.system().get(pk=task.pk)
@@ -129,7 +130,7 @@ def test_K04_the_last_place_under_a_parent_goes_to_one(people: Company) -> None:
     for _ in range(MOST_CHILDREN - 1):
         card(people.space, assigned_to=people.owner, parent=parent)
     arguments = {"title": "Last", "parent_task_id": parent.id}
-    outcomes = race([lambda: via_mcp(people, "owner", "tasks_create", arguments) for _ in range(8)])
+    outcomes = race([partial(via_mcp, people, "owner", "tasks_create", arguments) for _ in range(8)])
     assert Counter(outcome.code for outcome in outcomes) == {OK: 1, "too_many_children": 7}
 
 
@@ -138,8 +139,8 @@ def test_two_dependencies_at_once_make_no_circle(people: Company) -> None:
         first, second = (card(people.space, assigned_to=people.owner) for _ in range(2))
         outcomes = race(
             [
-                lambda: via_mcp(people, "owner", "tasks_update", {"task_id": first.id, "depends_on": [second.id]}),
-                lambda: via_mcp(people, "owner", "tasks_update", {"task_id": second.id, "depends_on": [first.id]}),
+                partial(via_mcp, people, "owner", "tasks_update", {"task_id": first.id, "depends_on": [second.id]}),
+                partial(via_mcp, people, "owner", "tasks_update", {"task_id": second.id, "depends_on": [first.id]}),
             ]
         )
         assert Counter(outcome.code for outcome in outcomes) == {OK: 1, "dependency_cycle": 1}
@@ -147,5 +148,5 @@ def test_two_dependencies_at_once_make_no_circle(people: Company) -> None:
 
 def test_numbers_given_at_once_have_no_gaps_and_no_twins(people: Company) -> None:
     names = crowd(people, 8)
-    outcomes = race([lambda name=name: via_mcp(people, name, "tasks_create", {"title": name}) for name in names])
+    outcomes = race([partial(via_mcp, people, name, "tasks_create", {"title": name}) for name in names])
     assert sorted(outcome.body["number"] for outcome in outcomes) == [f"T-{n}" for n in range(1, 9)]

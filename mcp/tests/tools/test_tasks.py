@@ -46,51 +46,79 @@ NEW_TITLE, DONE, STUCK, NOTE = (
 )
 CHILD = {"title": "A part"}
 
-# tool, scene, {person: expected}
+
+def each(owner: str | None, colleague: str | None, stranger: str | None, operator: str | None) -> dict[str, str]:
+    """What each person hears; None leaves the person out."""
+    heard = {"owner": owner, "colleague": colleague, "stranger": stranger, "operator": operator}
+    return {person: code for person, code in heard.items() if code}
+
+
+RELATED = each(OK, OK, DENIED, OK)
+OWNERLESS = each(UNOWNED, UNOWNED, UNOWNED, OK)
+NOT_FOUND = each(INVALID, INVALID, INVALID, INVALID)
+ALL = each(OK, OK, OK, OK)
+ONLY_STRANGER = each(None, None, OK, None)
+LATE, ENDED, NOT_MINE = "already_claimed", "wrong_status", "not_the_holder"
+TAG, EVENT = "reserved_tag_change", "reserved_event_type"
+UNDER = "parent_task_id"
+
+# tool, what it is about, its arguments, what each person hears
 TABLE: list[tuple[str, str, Scene, dict[str, str]]] = [
-    ("tasks_update", "of owner", scene(NEW_TITLE, **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_update", "created by stranger", scene(NEW_TITLE, **THEIRS), {"stranger": OK}),
-    ("tasks_update", "claimed by stranger", scene(NEW_TITLE, **HELD), {"stranger": OK}),
-    ("tasks_update", "of nobody", scene(NEW_TITLE), {"owner": UNOWNED, "colleague": UNOWNED, "stranger": UNOWNED, "operator": OK}),
-    ("tasks_update", "unknown task", fixed({"task_id": "T-999", **NEW_TITLE}), {"owner": INVALID, "colleague": INVALID, "stranger": INVALID, "operator": INVALID}),
-    ("tasks_update", "taken by colleague", scene({"assigned_to": "colleague"}, **MINE), {"colleague": OK, "operator": OK, "stranger": DENIED}),
-    ("tasks_update", "taken by its creator", scene({"assigned_to": "stranger"}, **THEIRS), {"stranger": DENIED, "operator": OK}),
-    ("tasks_update", "given to stranger", scene({"assigned_to": "stranger"}, **MINE), {"owner": DENIED, "colleague": DENIED, "operator": OK}),
-    ("tasks_update", "given to colleague", scene({"assigned_to": "colleague"}, **MINE), {"owner": OK}),
-    ("tasks_update", "given to nobody known", scene({"assigned_to": "ghost"}, **MINE), {"owner": INVALID, "operator": INVALID}),
-    ("tasks_complete", "of owner", scene(DONE, **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_complete", "created by stranger", scene(DONE, **THEIRS), {"stranger": DENIED}),
-    ("tasks_complete", "claimed by stranger", scene(DONE, **HELD), {"owner": OK, "colleague": OK, "stranger": OK, "operator": OK}),
-    ("tasks_complete", "of nobody", scene(DONE), {"owner": UNOWNED, "colleague": UNOWNED, "stranger": UNOWNED, "operator": OK}),
-    ("tasks_block", "of owner", scene(STUCK, **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_block", "created by stranger", scene(STUCK, **THEIRS), {"stranger": DENIED}),
-    ("tasks_block", "claimed by stranger", scene(STUCK, **HELD), {"owner": OK, "colleague": OK, "stranger": OK, "operator": OK}),
-    ("tasks_block", "of nobody", scene(STUCK), {"owner": UNOWNED, "colleague": UNOWNED, "stranger": UNOWNED, "operator": OK}),
-    ("tasks_block", "without reason", scene({"reason": "  "}, **MINE), {"owner": INVALID, "colleague": INVALID, "stranger": INVALID, "operator": INVALID}),
-    ("tasks_claim", "of nobody", scene(), {"owner": OK, "colleague": OK, "stranger": OK, "operator": OK}),
-    ("tasks_claim", "durable of nobody", scene(status="pending"), {"owner": OK, "colleague": OK, "stranger": OK, "operator": OK}),
-    ("tasks_claim", "durable of owner", scene(status="pending", **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_claim", "sent back to owner", scene(status="revising", **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_claim", "plain of owner", scene(**MINE), {"owner": OK, "colleague": "assigned_to_other", "stranger": DENIED, "operator": OK}),
-    ("tasks_claim", "held by owner", scene(claimed_by="owner", status="in_progress", **MINE), {"owner": OK, "colleague": "already_claimed", "stranger": "already_claimed", "operator": "already_claimed"}),
-    ("tasks_claim", "done", scene(status="done", **MINE), {"owner": "wrong_status", "colleague": "wrong_status", "stranger": DENIED, "operator": "wrong_status"}),
-    ("tasks_renew", "plain, held by owner", scene(claimed_by="owner", status="in_progress", **MINE), {"owner": "no_lease", "colleague": "not_the_holder", "stranger": "not_the_holder", "operator": "not_the_holder"}),
-    ("tasks_create", "under a task of owner", scene(CHILD, key="parent_task_id", **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_create", "under a task of its creator", scene(CHILD, key="parent_task_id", **THEIRS), {"stranger": OK}),
-    ("tasks_create", "under a claimed task", scene(CHILD, key="parent_task_id", **HELD), {"stranger": OK}),
-    ("tasks_create", "under a task of nobody", scene(CHILD, key="parent_task_id"), {"owner": UNOWNED, "colleague": UNOWNED, "stranger": UNOWNED, "operator": OK}),
-    ("tasks_create", "under an unknown task", fixed({"parent_task_id": "T-999", **CHILD}), {"owner": INVALID, "colleague": INVALID, "stranger": INVALID, "operator": INVALID}),
-    ("tasks_create", "for owner", fixed({"assigned_to": "owner", **CHILD}), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("tasks_create", "reserved tag", fixed({"tags": "x, grant:web_fetch_cached", **CHILD}), {"owner": "reserved_tag_change", "colleague": "reserved_tag_change", "stranger": "reserved_tag_change", "operator": OK}),
-    ("activity_post", "without a task", fixed(NOTE), {"owner": OK, "colleague": OK, "stranger": OK, "operator": OK}),
-    ("activity_post", "of owner", scene(NOTE, **MINE), {"owner": OK, "colleague": OK, "stranger": DENIED, "operator": OK}),
-    ("activity_post", "created by stranger", scene(NOTE, **THEIRS), {"stranger": OK}),
-    ("activity_post", "claimed by stranger", scene(NOTE, **HELD), {"stranger": OK}),
-    ("activity_post", "of nobody", scene(NOTE), {"owner": UNOWNED, "colleague": UNOWNED, "stranger": UNOWNED, "operator": OK}),
-    ("activity_post", "unknown task", fixed({"task_id": "T-999", **NOTE}), {"owner": INVALID, "colleague": INVALID, "stranger": INVALID, "operator": INVALID}),
-    ("activity_post", "platform's event", fixed({"event_type": "task.stopped", **NOTE}), {"owner": "reserved_event_type", "colleague": "reserved_event_type", "stranger": "reserved_event_type", "operator": OK}),
-    ("activity_post", "responsibility's event", fixed({"event_type": "Responsibility.x", **NOTE}), {"owner": "reserved_event_type", "operator": OK}),
-]  # fmt: skip
+    ("tasks_update", "of owner", scene(NEW_TITLE, **MINE), RELATED),
+    ("tasks_update", "created by stranger", scene(NEW_TITLE, **THEIRS), ONLY_STRANGER),
+    ("tasks_update", "claimed by stranger", scene(NEW_TITLE, **HELD), ONLY_STRANGER),
+    ("tasks_update", "of nobody", scene(NEW_TITLE), OWNERLESS),
+    ("tasks_update", "unknown", fixed({"task_id": "T-999", **NEW_TITLE}), NOT_FOUND),
+    ("tasks_update", "taken", scene({"assigned_to": "colleague"}, **MINE), each(None, OK, DENIED, OK)),
+    ("tasks_update", "taken by creator", scene({"assigned_to": "stranger"}, **THEIRS), each(None, None, DENIED, OK)),
+    ("tasks_update", "given to stranger", scene({"assigned_to": "stranger"}, **MINE), each(DENIED, DENIED, DENIED, OK)),
+    ("tasks_update", "given to colleague", scene({"assigned_to": "colleague"}, **MINE), each(OK, OK, DENIED, OK)),
+    (
+        "tasks_update",
+        "given to a ghost",
+        scene({"assigned_to": "ghost"}, **MINE),
+        each(INVALID, INVALID, DENIED, INVALID),
+    ),
+    ("tasks_complete", "of owner", scene(DONE, **MINE), RELATED),
+    ("tasks_complete", "created by stranger", scene(DONE, **THEIRS), each(None, None, DENIED, None)),
+    ("tasks_complete", "claimed by stranger", scene(DONE, **HELD), ALL),
+    ("tasks_complete", "of nobody", scene(DONE), OWNERLESS),
+    ("tasks_complete", "unknown", fixed({"task_id": "T-999"}), NOT_FOUND),
+    ("tasks_block", "of owner", scene(STUCK, **MINE), RELATED),
+    ("tasks_block", "created by stranger", scene(STUCK, **THEIRS), each(None, None, DENIED, None)),
+    ("tasks_block", "claimed by stranger", scene(STUCK, **HELD), ALL),
+    ("tasks_block", "of nobody", scene(STUCK), OWNERLESS),
+    ("tasks_block", "without reason", scene({"reason": "  "}, **MINE), NOT_FOUND),
+    ("tasks_claim", "of nobody", scene(), ALL),
+    ("tasks_claim", "durable of nobody", scene(status="pending"), ALL),
+    ("tasks_claim", "durable of owner", scene(status="pending", **MINE), RELATED),
+    ("tasks_claim", "sent back to owner", scene(status="revising", **MINE), RELATED),
+    ("tasks_claim", "plain of owner", scene(**MINE), each(OK, "assigned_to_other", DENIED, OK)),
+    ("tasks_claim", "held", scene(claimed_by="owner", status="in_progress", **MINE), each(OK, LATE, LATE, LATE)),
+    ("tasks_claim", "done", scene(status="done", **MINE), each(ENDED, ENDED, DENIED, ENDED)),
+    ("tasks_claim", "unknown", fixed({"task_id": "T-999"}), NOT_FOUND),
+    (
+        "tasks_renew",
+        "plain, held",
+        scene(claimed_by="owner", status="in_progress", **MINE),
+        each("no_lease", NOT_MINE, NOT_MINE, NOT_MINE),
+    ),
+    ("tasks_create", "under a task of owner", scene(CHILD, key=UNDER, **MINE), RELATED),
+    ("tasks_create", "under a task of its creator", scene(CHILD, key=UNDER, **THEIRS), ONLY_STRANGER),
+    ("tasks_create", "under a claimed task", scene(CHILD, key=UNDER, **HELD), ONLY_STRANGER),
+    ("tasks_create", "under a task of nobody", scene(CHILD, key=UNDER), OWNERLESS),
+    ("tasks_create", "under an unknown task", fixed({UNDER: "T-999", **CHILD}), NOT_FOUND),
+    ("tasks_create", "for owner", fixed({"assigned_to": "owner", **CHILD}), RELATED),
+    ("tasks_create", "reserved tag", fixed({"tags": "x, grant:wiki_read", **CHILD}), each(TAG, TAG, TAG, OK)),
+    ("activity_post", "without a task", fixed(NOTE), ALL),
+    ("activity_post", "of owner", scene(NOTE, **MINE), RELATED),
+    ("activity_post", "created by stranger", scene(NOTE, **THEIRS), ONLY_STRANGER),
+    ("activity_post", "claimed by stranger", scene(NOTE, **HELD), ONLY_STRANGER),
+    ("activity_post", "of nobody", scene(NOTE), OWNERLESS),
+    ("activity_post", "unknown", fixed({"task_id": "T-999", **NOTE}), NOT_FOUND),
+    ("activity_post", "platform's", fixed({"event_type": "task.stopped", **NOTE}), each(EVENT, EVENT, EVENT, OK)),
+    ("activity_post", "a run's", fixed({"event_type": "Responsibility.x", **NOTE}), each(EVENT, EVENT, EVENT, OK)),
+]
 ROWS = [
     pytest.param(tool, build, person, expected, id=f"{tool}-{name}-{person}".replace(" ", "_"))
     for tool, name, build, people in TABLE
