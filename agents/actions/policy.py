@@ -108,7 +108,7 @@ def move(by: Who, row: Agent, name: Any) -> Changed:
     """Give an agent another superior: a living agent's name, or "", "none" or null for none."""
     parent = None if name in ROOT else parent_of(by, name)
     if parent is not None:
-        chain = relations.chains(by.workspace, parent.id)[parent.id]
+        chain = relations.read_chains(by.workspace, parent.id, parent.id)[1][parent.id]
         if row.id in (parent.id, *chain.above):
             raise fields.fault("reports_to", f"{parent.name} is {row.name} or reports to it: that would be a circle")
     if row.reports_to_id == (parent.id if parent else None):
@@ -124,7 +124,8 @@ def parent_of(by: Who, name: Any) -> Agent:
     found = Agent.objects.for_who(by).living().filter(name=name).first() if isinstance(name, str) else None
     if found is None:
         raise fields.fault("reports_to", "no such agent")
-    if len(relations.chains(by.workspace, found.id)[found.id].above) >= relations.HOPS:
+    _, chains = relations.read_chains(by.workspace, found.id, found.id)
+    if len(chains[found.id].above) >= relations.HOPS:
         raise fields.fault("reports_to", f"the chain above {found.name} is {relations.HOPS} long already")
     return found
 
