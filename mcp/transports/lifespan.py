@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from mcp import lanes
+from mcp import draining, lanes
 from mcp.push import hub
 
 log = logging.getLogger(__name__)
@@ -14,6 +14,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     while True:
         event = await receive()
         if event["type"] == "lifespan.startup":
+            draining.reset()
             hub.start()
             await send({"type": "lifespan.startup.complete"})
         elif event["type"] == "lifespan.shutdown":
