@@ -1,0 +1,131 @@
+"""What every REST view shares: one workspace, one record of changes and refusals, one way to read bodies."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from django.db import transaction
+from django.db.models import QuerySet
+from rest_framework.exceptions import NotFound, ParseError
+from rest_framework.generics import GenericAPIView
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
+
+from agents.actions import fields
+from agents.models import Role
+from agents.principals import TOKEN
+from duduclaw.api import errors
+from duduclaw.api.paging import Pages
+from duduclaw.lib import clock
+from duduclaw.lib.rate import Bucket
+from mcp import audit, guards
+from mcp.errors import InvalidArguments
+from mcp.policy import Who
+
+T = TypeVar("T")
+KEY_PARAMETERS = frozenset({"api_key", "apikey", "token", "access_token", "authorization"})
+
+
+class KeyThrottle(BaseThrottle):
+    """The buckets of the choke point, read or write, for what is no tool call."""
+
+    seconds: int | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        who: Who = request.auth
+        read, write, burst = who.rate
+        kind, allowed = ("read", read) if request.method in SAFE_METHODS else ("write", write)
+        now = clock.now().timestamp()
+        self.seconds = guards.limiter.check(request.user.pk, kind, now, Bucket(allowed, burst))
+        return self.seconds is None
+
+    def wait(self) -> float | None:
+        return self.seconds
+
+
+class Resource(GenericAPIView[Any]):
+    """A view of one resource. `event` names its changes in the record, `write_role` who may make them."""
+
+    throttle_classes = [KeyThrottle]
+    pagination_class = Pages
+    write_role = Role.OPERATOR
+    event = "policy_changed"
+    refusals_recorded = True
+
+    @property
+    def who(self) -> Who:
+        """The caller."""
+        who: Who = self.request.auth
+        return who
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse keys and NUL characters in the address, then DRF's own checks."""
+        for name, value in request.query_params.items():
+            if name.lower() in KEY_PARAMETERS or TOKEN.match(value):
+                raise ParseError("send the key in the Authorization header, never in the address", "key_in_url")
+        super().initial(request, *args, **kwargs)
+        if any("\0" in str(part) for part in (*kwargs.values(), *request.query_params.values())):
+            raise NotFound
+
+    def changed(self, change: Callable[[], T], **details: Any) -> T:
+        """Make a change and write its event as the last statement of the same transaction."""
+        with transaction.atomic():
+            result = change()
+            self.tell(self.event, "info", **details)
+        return result
+
+    def tell(self, event: str, severity: str, **details: Any) -> None:
+        """One row of the security stream about this request."""
+        what = {"request": f"{self.request.method} {self.route}", "object": dict(self.kwargs), **details}
+        audit.event(self.who.workspace, event, agent=self.who.name, severity=severity, details=what)
+
+    @property
+    def route(self) -> str:
+        """The route's own text, without ids."""
+        match = self.request.resolver_match
+        return str(match.route) if match else ""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """The error's answer; a refused write is kept in the record."""
+        response = super().handle_exception(exc)
+        refused = self.request.method not in SAFE_METHODS and errors.is_refusal(response, self.request.auth)
+        if refused and self.refusals_recorded:
+            reason = getattr(exc, "reason", "")
+            self.tell(
+                "rest_refused", "warning", status=response.status_code, error=response.data["error"], reason=reason
+            )
+        return response
+
+    def one(self, rows: QuerySet[Any]) -> Any:
+        """The row, or 404 in the same words whether it is absent or another workspace's."""
+        row = rows.first()
+        if row is None:
+            raise NotFound
+        return row
+
+    def page(self, rows: QuerySet[Any], show: Callable[[list[Any]], list[Any]] | None = None) -> Response:
+        """A page of rows, shown by `show` or by the view's serializer."""
+        found = self.paginate_queryset(rows) or []
+        data = show(list(found)) if show else self.get_serializer(found, many=True).data
+        return self.get_paginated_response(data)
+
+    def of_agent(self, rows: QuerySet[Any]) -> Any:
+        """The rows with their agents; only those of one when `?agent=` names it."""
+        name = self.request.query_params.get("agent")
+        return (rows.filter(agent__name=name) if name else rows).select_related("agent")
+
+    def filters(self, *names: str) -> dict[str, str]:
+        """The query parameters of these names that were sent; blanks ask for nothing."""
+        given = self.request.query_params
+        return {name: given[name] for name in names if given.get(name)}
+
+
+def read(data: Mapping[str, Any], schema: fields.Schema, *required: str) -> dict[str, Any]:
+    """A body checked against a schema of fields: unknown ones are refused by name, null counts as absent."""
+    fields.refuse_unknown("", data, schema)
+    given = {key: value for key, value in data.items() if value is not None}
+    for name in required:
+        if name not in given:
+            raise InvalidArguments(f"Missing required parameter: {name}", name)
+    return fields.merge("", schema, {}, given)
