@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
-from django.db.backends.sqlite3.operations import DatabaseOperations as SqliteOperations
+from django.db.backends.sqlite3.base import DatabaseOperations as SqliteOperations
 
 from tests.live import Live, serving
 from tests.services import need, postgres_url
