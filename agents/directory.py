@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.models import Agent, Capabilities, Permissions
-from agents.relations import delegation, related_to, visible_agents
+from agents.relations import visible_agents
 from duduclaw.lib import clock
 from mcp.policy import Who
 
@@ -14,15 +14,8 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z", re.ASCII)
 
 def known(who: Who, *, archived: bool = False) -> Any:
     """Active agents by name; with `archived` also the paused and terminated ones. Removed ones never."""
-    if not archived:
-        return visible_agents(who).filter(status=Agent.Status.ACTIVE).select_related("reports_to")
-    kept = Agent.objects.for_who(who).exclude(status=Agent.Status.REMOVED).select_related("reports_to")
-    if who.is_human:
-        return kept
-    if not who.agent:
-        return kept.none()
-    rule = delegation(who.workspace)
-    return kept if rule.policy == "open" else kept.filter(related_to(who, rule))
+    rows = visible_agents(who, archived=archived).select_related("reports_to")
+    return rows if archived else rows.filter(status=Agent.Status.ACTIVE)
 
 
 def find(who: Who, name: str) -> Agent | None:

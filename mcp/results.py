@@ -13,12 +13,14 @@ MOST_CHARACTERS = 45_000
 ENVELOPE = 1_000  # for the cursor, the marks and the names around the items
 
 
-def fit(items: Sequence[dict[str, Any]], limit: int, room: int = MOST_CHARACTERS - ENVELOPE) -> list[dict[str, Any]]:
-    """The first items, at most `limit`, whose JSON together stays within `room` characters; one always fits."""
+def fit(
+    items: Sequence[dict[str, Any]], limit: int, room: int = MOST_CHARACTERS - ENVELOPE, least: int = 1
+) -> list[dict[str, Any]]:
+    """The first items, at most `limit`, whose JSON together stays within `room` characters; `least` always fit."""
     kept: list[dict[str, Any]] = []
     for item in items[:limit]:
         room -= len(canonical(item)) + 1
-        if room < 0 and kept:
+        if room < 0 and len(kept) >= least:
             break
         kept.append(item)
     return kept
@@ -31,12 +33,13 @@ def page(
     cursor: Callable[[dict[str, Any]], str],
     *,
     room: int = MOST_CHARACTERS - ENVELOPE,
+    least: int = 1,
 ) -> dict[str, Any]:
     """`{name, "count", "next_cursor", "truncated"}`; pass one item more than `limit` to say that there is more.
 
-    `truncated` is true when the size, not the limit, ended the page.
+    `truncated` is true when the size, not the limit, ended the page. Without an item there is no cursor.
     """
-    kept = fit(items, limit, room)
+    kept = fit(items, limit, room, least)
     more = len(items) > len(kept)
     return {
         name: kept,

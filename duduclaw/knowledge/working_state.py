@@ -16,9 +16,9 @@ def whole(who: Who, history_limit: int) -> dict[str, Any]:
     history = [change(row) for row in StateChange.objects.mine(who).order_by("-created_at", "-id")[:history_limit]]
     shown = {"handoff": None if note is None else handoff_card(note)}
     room = MOST_CHARACTERS - ENVELOPE - len(canonical(shown))
-    kept_keys = fit(keys, len(keys), room) if room > 0 else []
+    kept_keys = fit(keys, len(keys), room, least=0)
     room -= len(canonical(kept_keys))
-    kept_history = fit(history, history_limit, room) if room > ENVELOPE else []
+    kept_history = fit(history, history_limit, room, least=0)
     left_out = {"keys": len(keys) - len(kept_keys), "history": len(history) - len(kept_history)}
     return shown | {
         "keys": kept_keys,

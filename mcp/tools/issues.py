@@ -57,20 +57,18 @@ def get_issue(call: Call, *, issue_id: IssueRef) -> dict[str, Any]:
     """Reads one issue with its first comments; list_comments has the rest. Absent and foreign ones answer alike."""
     issue = issues.find_issue(call.who, issue_id)
     card = issue_card(issue)
-    return card | comments_page(call, issue, 50, None, FULL - len(canonical(card)))
+    rows = Comment.objects.for_who(call.who).filter(issue=issue).oldest()[:51]
+    room = FULL - len(canonical(card))
+    return card | results.page("comments", [comment_card(row) for row in rows], 50, comment_cursor, room=room, least=0)
 
 
 @tool(family="issues", scope="comments:read", read_only=True, idempotent=True)
 def list_comments(call: Call, *, issue_id: IssueRef, limit: Limit = 20, cursor: Cursor = None) -> dict[str, Any]:
     """Lists the comments of one issue, oldest first, in pages."""
-    return comments_page(call, issues.find_issue(call.who, issue_id), limit, cursor, FULL)
-
-
-def comments_page(call: Call, issue: Issue, limit: int, cursor: str | None, room: int) -> dict[str, Any]:
-    """One page of an issue's comments."""
+    issue = issues.find_issue(call.who, issue_id)
     after = None if cursor is None else comment_place(cursor)
     rows = Comment.objects.for_who(call.who).filter(issue=issue).oldest(after)[: limit + 1]
-    return results.page("comments", [comment_card(row) for row in rows], limit, comment_cursor, room=room)
+    return results.page("comments", [comment_card(row) for row in rows], limit, comment_cursor)
 
 
 def comment_place(cursor: str) -> tuple[datetime, str]:
