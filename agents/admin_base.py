@@ -163,7 +163,8 @@ class WorkspaceAdmin(admin.ModelAdmin):
         for item in self.get_list_filter(request):
             plain = item[0] if isinstance(item, list | tuple) else item
             offered.add(plain if isinstance(plain, str) else plain.parameter_name)  # type: ignore[union-attr]
-        return any(lookup == name or lookup.startswith(f"{name}__") for name in offered if name)
+        asked = any(lookup == name or lookup.startswith(f"{name}__") for name in offered if name)
+        return asked and super().lookup_allowed(lookup, value, request)
 
     def changeform_view(
         self, request: HttpRequest, object_id: Any = None, form_url: str = "", extra_context: Any = None

@@ -35,6 +35,9 @@ class LinesField(forms.CharField):
         return self.to_python(initial) != self.to_python(data)
 
 
+MALFORMED = "malformed"
+
+
 class FlagField(forms.TypedChoiceField):
     """A permission: not set and allowed are open, refused is closed; what is stored badly refuses too."""
 
@@ -43,13 +46,18 @@ class FlagField(forms.TypedChoiceField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            choices=self.CHOICES, coerce=self.VALUES.__getitem__, empty_value=None, required=False, **kwargs
+            choices=self.CHOICES, coerce=self.VALUES.get, empty_value=None, required=False, **kwargs
         )
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, bool) or value is None:
             return {None: "", True: "true", False: "false"}[value]
-        return value if value in self.VALUES else "malformed"
+        return value if isinstance(value, str) and value in self.VALUES else MALFORMED
+
+    def offer_stored(self, value: Any) -> None:
+        """What is stored badly can stay as it is."""
+        if self.prepare_value(value) == MALFORMED:
+            self.choices = [*self.CHOICES, (MALFORMED, "malformed (refused)")]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return bool(self.prepare_value(initial) != (data or ""))

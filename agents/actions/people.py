@@ -1,5 +1,7 @@
 """People of a workspace: an account and its membership in one step."""
 
+from collections.abc import Callable
+
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -20,12 +22,8 @@ def add_person(*, by: Who, username: str, password: str, role: str) -> Membershi
     if role not in Role.values:
         raise InvalidArguments(f"role: must be one of {', '.join(Role.values)}", "role")
     made = User(username=username)
-    try:
-        User.username_validator(username)
-        validate_password(password, made)
-    except ValidationError as error:
-        field = "password" if error.code is None else "username"
-        raise InvalidArguments(" ".join(error.messages), field) from error
+    checked("username", lambda: User.username_validator(username))
+    checked("password", lambda: validate_password(password, made))
     with transaction.atomic():
         policy.lock(by)
         if User.objects.filter(username__iexact=username).exists():
@@ -36,3 +34,11 @@ def add_person(*, by: Who, username: str, password: str, role: str) -> Membershi
     if row is None:
         raise Refused("not_found", "the membership was not made")
     return row
+
+
+def checked(field: str, check: Callable[[], None]) -> None:
+    """Run one of Django's own checks; its fault names the field."""
+    try:
+        check()
+    except ValidationError as error:
+        raise InvalidArguments(" ".join(error.messages), field) from error

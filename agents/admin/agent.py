@@ -58,7 +58,7 @@ class AgentForm(VersionedForm):
     static_catalog = forms.BooleanField(required=False)
     grant_ttl_secs = forms.IntegerField(initial=3600, help_text=HELP["grant_ttl_secs"])
     auto_approve_install = forms.BooleanField(required=False)
-    computer_use_mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("container", "native")])
+    computer_use_mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("container", "native")], initial="container")
     computer_use_config = forms.JSONField(required=False, initial=dict)
     can_create_agents = FlagField()
     can_send_cross_agent = FlagField()
@@ -75,6 +75,9 @@ class AgentForm(VersionedForm):
             row = getattr(self.instance, owner, None)
             if row is not None:
                 self.initial.update({name: getattr(row, name) for name in names})
+        for name in FLAGS:
+            if isinstance(self.fields.get(name), FlagField):
+                self.fields[name].offer_stored(self.initial.get(name))
 
     def patch(self) -> dict[str, Any]:
         """The changes in the shape of REST's PATCH."""
