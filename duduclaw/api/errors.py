@@ -20,7 +20,8 @@ CONFLICTS = frozenset(
 )  # fmt: skip
 RELATIONS = frozenset(
     {"delegation_denied", "org_placement_denied", "caller_unknown", "owner_unknown", "system_sender_identity",
-     "insufficient_role", "human_only", "own_request", "not_author", "not_yours", "assigned_to_other"}
+     "insufficient_role", "human_only", "own_request", "not_author", "not_yours", "assigned_to_other",
+     "not_the_holder"}
 )  # fmt: skip
 
 
