@@ -1,10 +1,12 @@
 """Cards for tests, the two ways to call a tool, and what must not change when a call is refused."""
 
+import json
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from django.db import connections
+from django.test import Client
 
 from agents.models import Agent, Grant, Workspace
 from agents.principals import who_for_key
@@ -33,10 +35,11 @@ def card(space: Workspace, **over: Any) -> Task:
 
 
 class Outcome(NamedTuple):
-    """How a call ended: `ok` or the class of its refusal, and the structured answer of either."""
+    """How a call ended: `ok` or the class of its refusal, the structured answer of either, the HTTP status of REST."""
 
     code: str
     body: dict[str, Any]
+    status: int | None = None
 
 
 Transport = Callable[..., Outcome]
@@ -47,6 +50,18 @@ def via_mcp(company: Company, person: str, tool: str, arguments: dict[str, Any],
     token = company.tokens[person]
     answer = call(CallRequest(lambda: who_for_key(token), tool, arguments, **request))
     return Outcome(answer.code or OK, answer.structured or (answer.error[2] if answer.error else {}))
+
+
+def via_rest(company: Company, person: str, tool: str, arguments: dict[str, Any]) -> Outcome:
+    """Through `POST /api/v1/tools/{name}/call/` with the person's key."""
+    response = Client().post(
+        f"/api/v1/tools/{tool}/call/",
+        json.dumps(arguments),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {company.tokens[person]}"},
+    )
+    body = response.json()
+    return Outcome(body.get("error", OK), body.get("structuredContent", body), response.status_code)
 
 
 def snapshot() -> list[Any]:

@@ -11,7 +11,7 @@ from mcp import validate
 from mcp.context import Call
 from mcp.registry import get
 from tasks.models import Task
-from tasks.tests.board import OK, Transport, audit_of, card, snapshot, via_mcp
+from tasks.tests.board import OK, Transport, audit_of, card, snapshot, via_mcp, via_rest
 from tests.build import Company, company
 
 pytestmark = pytest.mark.django_db
@@ -124,7 +124,9 @@ ROWS = [
     for tool, name, build, people in TABLE
     for person, expected in people.items()
 ]
-TRANSPORTS = [pytest.param(via_mcp, id="mcp")]
+TRANSPORTS = [pytest.param(via_mcp, id="mcp"), pytest.param(via_rest, id="rest")]
+STATUS = {OK: 200, INVALID: 400, DENIED: 403, UNOWNED: 403, "assigned_to_other": 403, NOT_MINE: 403, LATE: 409}
+UNPROCESSABLE = 422
 
 
 @pytest.fixture
@@ -142,6 +144,7 @@ def test_who_may_do_what(
     before = snapshot()
     outcome = transport(people, person, tool, arguments)
     assert outcome.code == expected, outcome.body
+    assert outcome.status in (None, STATUS.get(expected, UNPROCESSABLE))
     row = audit_of(tool)
     assert len(row) == 1
     assert row[0]["agent"] == person
