@@ -141,7 +141,7 @@ def check_identity(by: Who) -> None:
 
 
 def check_record(
-    by: Who, owner: Agent | None, *, what: str, hint: str = CLAIM_FIRST, parties: Iterable[str] = ()
+    by: Who, owner: Agent | None, *, what: str, hint: str = CLAIM_FIRST, parties: Iterable[str | None] = ()
 ) -> None:
     """Raise unless the caller may change a record of `owner`.
 

@@ -70,7 +70,8 @@ def line(event: Activity) -> dict[str, Any]:
 
 def page(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Rows up to the size that every client reads whole; what did not fit is counted, newest come first."""
-    kept, room = [], LIST_CHARACTERS
+    kept: list[dict[str, Any]] = []
+    room = LIST_CHARACTERS
     for row in rows:
         room -= len(canonical(row))
         if room < 0 and kept:

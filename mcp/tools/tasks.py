@@ -8,7 +8,7 @@ from mcp.context import Call
 from mcp.params import Bool, Int, JsonObject, Text, TextList
 from mcp.registry import tool
 from tasks import render
-from tasks.actions import activity, claim, create, finish, moves, update
+from tasks.actions import activity, claim, create, finish, leases, moves, update
 from tasks.models import Activity, Task
 
 EVERYBODY = "*"
@@ -112,7 +112,7 @@ def tasks_update(
     acceptance_criteria: Annotated[Text | None, Field(description="Always refused: fixed at creation.")] = None,
 ) -> dict[str, Any]:
     """Changes a task. For its assignee, claimer, creator or a related agent; a goal's title and text for people."""
-    fields = {
+    fields: dict[str, Any] = {
         "title": title, "description": description, "priority": priority, "tags": tags, "assigned_to": assigned_to,
         "depends_on": depends_on, "acceptance_criteria": acceptance_criteria,
     }  # fmt: skip
@@ -131,7 +131,7 @@ def tasks_claim(call: Call, *, task_id: TaskRef) -> dict[str, Any]:
 @tool(family="tasks", scope="admin", relation=True, idempotent=True)
 def tasks_renew(call: Call, *, task_id: TaskRef) -> dict[str, Any]:
     """Gives the caller's claim another full lease from now; refused to everybody but the holder."""
-    return render.card(claim.renew_lease(task_id, by=call.who))
+    return render.card(leases.renew_lease(task_id, by=call.who))
 
 
 @tool(family="tasks", scope="admin", relation=True, idempotent=True)

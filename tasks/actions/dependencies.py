@@ -54,6 +54,17 @@ def refuse_circle(task: Task, others: Sequence[Task]) -> None:
             raise Refused("dependency_cycle", f"{label(task)} would wait for itself")
 
 
+def refuse_unmet(task: Task, verb: str) -> None:
+    """Raise when the task waits for another that is not done."""
+    unmet = list(task.depends_on.exclude(status=Task.Status.DONE).order_by("number"))
+    if unmet:
+        raise Refused(
+            "dependencies_unmet",
+            f"{label(task)} cannot be {verb} before {', '.join(label(other) for other in unmet)} is done",
+            unmet=[other.id for other in unmet],
+        )
+
+
 def relink(task: Task, others: Sequence[Task]) -> None:
     """Make the task wait for exactly `others`."""
     old = Task.depends_on.through.objects.filter(from_task_id=task.id)

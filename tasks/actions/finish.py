@@ -9,14 +9,15 @@ from mcp import scopes
 from mcp.errors import InvalidArguments, Refused
 from mcp.policy import Who
 from tasks.actions import moves
-from tasks.actions.claim import lose, refuse_unmet
+from tasks.actions.dependencies import refuse_unmet
+from tasks.actions.leases import lose
 from tasks.actions.parents import refuse_stopped
 from tasks.models import Task
 from tasks.render import label
 
 Status = Task.Status
 WORKABLE = (Status.TODO, Status.PENDING, Status.IN_PROGRESS, Status.REVISING, Status.BLOCKED)
-UNCLAIMED = {"claim_key": "", "lease_expires_at": None}
+UNCLAIMED: dict[str, Any] = {"claim_key": "", "lease_expires_at": None}
 # verb of a person -> the statuses it starts from
 PERSON_MAY: dict[str, tuple[str, ...]] = {
     "cancelled": tuple(set(Status.values) - set(Task.FINISHED)),
@@ -37,7 +38,7 @@ def complete_task(ref: str, *, by: Who, summary: str = "") -> Task:
             return task
         refuse_unworkable(task, "completed")
         refuse_unmet(task, "completed")
-        changes = UNCLAIMED | {"summary": summary, "blocked_reason": ""}
+        changes: dict[str, Any] = UNCLAIMED | {"summary": summary, "blocked_reason": ""}
         return moves.move(task, by, to, "task_completed", summary or f"{by.name} completed {label(task)}", **changes)
 
 
@@ -51,7 +52,7 @@ def block_task(ref: str, *, by: Who, reason: str) -> Task:
         if task.status == Status.BLOCKED and task.blocked_reason == reason:
             return task
         refuse_unworkable(task, "blocked")
-        changes = {"lease_expires_at": None, "blocked_reason": reason}
+        changes: dict[str, Any] = {"lease_expires_at": None, "blocked_reason": reason}
         return moves.move(task, by, Status.BLOCKED, "task_blocked", reason, **changes)
 
 

@@ -18,7 +18,7 @@ from tasks.models import Activity, Task
 from tasks.render import label
 
 Status = Task.Status
-FREE = {"holder": "", "claimed_by": None, "claim_key": "", "lease_expires_at": None}
+FREE: dict[str, Any] = {"holder": "", "claimed_by": None, "claim_key": "", "lease_expires_at": None}
 
 
 def find_task(by: Who, ref: str, *, lock: bool = False, parameter: str = "task_id") -> Task:

@@ -9,7 +9,7 @@ from agents.actions.system import platform
 from agents.models import Key
 from duduclaw.lib import clock
 from tasks.actions import moves
-from tasks.actions.claim import live_run, lose, release_claims
+from tasks.actions.leases import live_run, lose, release_claims
 from tasks.models import Task
 
 Status = Task.Status

@@ -77,7 +77,8 @@ def snapshot() -> list[Any]:
 
 def audit_of(tool: str) -> list[dict[str, Any]]:
     """The rows of one tool's calls, oldest first."""
-    return list(AuditRow.objects.filter(tool=tool).order_by("id").values("outcome", "reason", "agent", "details"))
+    rows = AuditRow.objects.filter(tool=tool).order_by("id").values("outcome", "reason", "agent", "details")
+    return [dict(row) for row in rows]
 
 
 def race(runners: Iterable[Callable[[], Any]]) -> list[Any]:

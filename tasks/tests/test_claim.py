@@ -9,7 +9,7 @@ import time_machine
 from agents.actions.keys import revoke_key
 from agents.actions.system import platform
 from agents.models import Agent, Capabilities, Grant, Key
-from tasks.actions.claim import release_claims
+from tasks.actions.leases import release_claims
 from tasks.actions.sweep import sweep_leases
 from tasks.models import Activity, Task
 from tasks.tests.board import OK, audit_of, card, snapshot, via_mcp

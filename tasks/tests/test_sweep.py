@@ -74,6 +74,7 @@ def test_a_late_renewal_wins(people: Company) -> None:
         scanned = now_of(task).lease_expires_at
         clock.shift(2 * LEASE)
         assert via_mcp(people, "owner", "tasks_renew", {"task_id": task.id}).code == OK
+        assert scanned is not None
         assert not reclaim(task.id, scanned)
         assert sweep_leases() == (0, 0)
     assert now_of(task).holder == "owner"

@@ -20,7 +20,7 @@ DENIED, UNOWNED, INVALID = "delegation_denied", "owner_unknown", "invalid_argume
 Scene = Callable[[Company], dict[str, Any]]
 
 
-def scene(tool_arguments: dict[str, Any] | None = None, *, key: str = "task_id", **columns: str) -> Scene:
+def scene(tool_arguments: dict[str, Any] | None = None, *, key: str = "task_id", **columns: Any) -> Scene:
     """Arguments that point at a fresh card; the values of agent columns are people of the company."""
 
     def build(people: Company) -> dict[str, Any]:
@@ -35,9 +35,9 @@ def fixed(arguments: dict[str, Any]) -> Scene:
     return lambda people: arguments
 
 
-MINE = {"assigned_to": "owner"}
-THEIRS = {"assigned_to": "owner", "creator": "stranger"}
-HELD = {"assigned_to": "owner", "claimed_by": "stranger", "status": "in_progress"}
+MINE: dict[str, Any] = {"assigned_to": "owner"}
+THEIRS: dict[str, Any] = {"assigned_to": "owner", "creator": "stranger"}
+HELD: dict[str, Any] = {"assigned_to": "owner", "claimed_by": "stranger", "status": "in_progress"}
 NEW_TITLE, DONE, STUCK, NOTE = (
     {"title": "New"},
     {"summary": "All done"},
