@@ -181,7 +181,7 @@ def _mask_plain(text: str, layer: int) -> str:
     text = HEADER.sub(rf"\1{MASK}", text)
     text = ASSIGNED.sub(_mask_assigned, text)
     text = SCHEME.sub(_mask_scheme, text)
-    text = DOTTED.sub(_mask_jwt, text)
+    text = DOTTED.sub(lambda found: _mask_jwt(found[0]), text)
     if layer < LAYERS:
         text = WORD.sub(lambda found: _mask_percent(found[0], layer), text) if "%" in text else text
         text = ENCODED.sub(lambda found: _mask_encoded(found[0], layer), text)
@@ -199,8 +199,7 @@ def _mask_scheme(found: re.Match[str]) -> str:
     return f"{found[1]}{found[2]}{MASK}" if STRONG.search(found[3]) or len(found[3]) >= 24 else found[0]
 
 
-def _mask_jwt(found: re.Match[str]) -> str:
-    run = found[0]
+def _mask_jwt(run: str) -> str:
     start = run.find("eyJ")
     return run[:start] + MASK if start >= 0 and run.count(".", start) >= 2 and len(run) - start >= 20 else run
 

@@ -134,6 +134,15 @@ def test_T51_a_secret_over_two_arguments_hides_both(kind: str) -> None:
         assert masked["more"] == "fine"
 
 
+@pytest.mark.parametrize(
+    "left", ["it starts with eyJ", "the prefix is ghp_", "AKIA", "a -----BEGIN", "Bearer", "password:"]
+)
+def test_ordinary_neighbours_stay_readable(left: str) -> None:
+    given = {"title": left, "body": "next to come. and more.", "tail": "fine"}
+    assert mask(given) == given
+    assert mask(list(given.values())) == list(given.values())
+
+
 READABLE = [
     "ok",
     "Reset the password page before Friday",

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import time_machine
+from pydantic import Field
 
 from agents.models import Key, PlatformSettings
 from duduclaw.knowledge.actions.handoff import cut
@@ -13,6 +14,9 @@ from duduclaw.knowledge.models import Handoff, StateChange, StateKey
 from duduclaw.lib import clock
 from duduclaw.lib.canonical import canonical
 from mcp import registry
+from mcp.context import Call
+from mcp.models import AuditRow
+from mcp.params import Text
 from mcp.results import MOST_CHARACTERS
 from mcp.tests.tools.transports import OK, TRANSPORTS, Transport, audit_of, cases, rows_of, via_mcp
 from tests.build import Company, company, key
@@ -66,9 +70,18 @@ def filled(count: int, key: str) -> Arguments:
     """A set by agents that have `count` keys."""
 
     def build(people: Company) -> dict[str, Any]:
-        for person in AGENTS:
-            for n in range(count):
-                setting(people, person, key=f"k{n}")
+        StateKey.objects.bulk_create(
+            StateKey(
+                workspace=people.space,
+                agent=getattr(people, person),
+                key=f"k{n}",
+                value="v",
+                reason="r",
+                updated_at=clock.now(),
+            )
+            for person in AGENTS
+            for n in range(count)
+        )
         return put(key=key)(people)
 
     return build
@@ -197,6 +210,20 @@ def test_M03_the_limit_counts_bytes_and_refuses_whole(people: Company, transport
     assert transport(people, "owner", "working_state_get", {}).body["handoff"] == read
 
 
+def test_M03_a_description_is_measured_in_bytes() -> None:
+    for words, fits in (("固" * 66 + "ab", True), ("固" * 67, False)):
+
+        def described(call: Call, *, x: Annotated[Text, Field(description=words)]) -> dict[str, Any]:
+            """Reads."""
+            return {}
+
+        if fits:
+            assert registry.build(described, "described", "test", "admin", {}).schema
+        else:
+            with pytest.raises(registry.BadTool, match="201 bytes"):
+                registry.build(described, "described", "test", "admin", {})
+
+
 @pytest.mark.parametrize(
     ("stored", "limit"),
     [(100, 100), (20_000, 20_000), ("100", 16_384), (True, 16_384), (0, 16_384), (-1, 16_384), (10**9, 32_768)],
@@ -313,9 +340,9 @@ def test_an_expired_key_is_marked_holds_no_place_and_expects_nothing(people: Com
         assert shown["k0"] is False
         assert setting(people, key="short", expected_value="step one")["error"] == CHANGED
         assert setting(people, key="one-more")["key"] == "one-more"
-        shown = {row["key"] for row in via_mcp(people, "owner", "working_state_get", {}).body["keys"]}
-        assert len(shown) == 32
-        assert "short" not in shown
+        left = {row["key"] for row in via_mcp(people, "owner", "working_state_get", {}).body["keys"]}
+        assert len(left) == 32
+        assert "short" not in left
 
 
 def test_an_expired_key_can_be_set_again(people: Company) -> None:
@@ -341,3 +368,26 @@ def test_the_largest_state_is_read_within_the_limit_and_says_what_is_missing(peo
     body = via_mcp(people, "owner", "working_state_get", {"history_limit": 1}).body
     assert len(body["keys"]) == 32
     assert body["truncated"] is False
+
+
+SECRETS = {"github": "ghp_" + "a1B2" * 9, "ours": "ddc_live_" + "0f" * 16, "url": "postgres://u:hunter22@db/x"}
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("name", SECRETS)
+def test_T51_no_secret_reaches_the_record(people: Company, transport: Transport, name: str) -> None:
+    secret = SECRETS[name]
+    calls = [
+        ("working_state_set", {"key": "plan", "value": f"use {secret} ok", "reason": "r"}),
+        ("working_state_set", {"key": "BAD", "value": secret, "reason": secret}),
+        ("working_state_set", {"key": "plan", "value": "v", "reason": "r", secret: secret}),
+        ("create_issue", {"title": "Rotate", "description": f"it was {secret}"}),
+        ("no_such_tool", {"password": "hunter22", "note": secret}),
+    ]
+    for tool, arguments in calls:
+        transport(people, "owner", tool, arguments)
+    rows = list(AuditRow.objects.values_list("arguments", "details", "reason"))
+    assert len(rows) == len(calls)
+    kept = secret.removeprefix("postgres://u:").removesuffix("@db/x")
+    assert kept[-12:] not in str(rows)
+    assert "Rotate" in str(rows)
