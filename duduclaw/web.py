@@ -10,9 +10,11 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from duduclaw.asgi import application
-from mcp import draining
+from mcp.transports import lifespan
 
 LARGEST_FRAME = 1 << 20  # bytes, as every other inbound limit
 DRAIN, CLOSE = 3.0, 1  # seconds: for answers in flight, then for connections to end
@@ -26,15 +28,27 @@ class Server(uvicorn.Server):
         """Accept nothing, answer what runs, then close as ever."""
         for server in self.servers:
             server.close()
-        await draining.drain(DRAIN)
+        await lifespan.wind_down(DRAIN)
         await super().shutdown(sockets)
+
+
+class WebSocket(WebSocketsSansIOProtocol):
+    """A socket that the application may drop with all that it still holds: a client that reads nothing keeps a
+    polite close waiting for ever."""
+
+    def handle_connect(self, event: Request) -> None:
+        """As ever, and hand the way out to the application, which starts after this."""
+        super().handle_connect(event)
+        if hasattr(self, "scope"):
+            extensions: dict[str, Any] = self.scope["extensions"]
+            extensions["duduclaw.abort"] = self.transport.abort
 
 
 def options() -> dict[str, Any]:
     """How uvicorn speaks. Its own log stays below WARNING off: it would print addresses, and an address may hold
     what people should not have put there."""
     return {
-        "ws": "websockets-sansio",
+        "ws": WebSocket,
         "ws_max_size": LARGEST_FRAME,
         "ws_per_message_deflate": False,
         "timeout_graceful_shutdown": CLOSE,

@@ -1,36 +1,44 @@
-"""The worker threads, and the only place that knows threads: one lane for fast tools, a small pool for slow ones.
+"""The worker threads, and the only place that knows threads.
 
-Each thread keeps its own database connection. `docs/perf.md` says how the lanes may be made faster later.
+Three lanes, each with database connections of its own: `fast` for the short work of a message, `slow` for
+tools marked so, `push` for looking after open streams, so that a revocation never queues behind a call.
+`docs/perf.md` says how the lanes may be made faster later.
 """
 
 import asyncio
-import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from django.conf import settings
 from django.db import close_old_connections, connections
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
+Lane = Literal["fast", "slow", "push"]
 SLOW_THREADS = 8
+GATHER = 5.0  # seconds that threads get to meet at the end
 _pools: dict[str, ThreadPoolExecutor] = {}
 
 
-def pool(name: str) -> ThreadPoolExecutor:
-    """The lane's threads, started on first use. PostgreSQL gains from a second fast thread, SQLite loses."""
-    if name not in _pools:
-        size = SLOW_THREADS if name == "slow" else (1 if settings.ON_SQLITE else 2)
-        _pools[name] = ThreadPoolExecutor(size, thread_name_prefix=f"lane-{name}")
-    return _pools[name]
+def size(lane: Lane) -> int:
+    """PostgreSQL gains from a second fast thread, SQLite loses."""
+    if lane == "fast":
+        return 1 if settings.ON_SQLITE else 2
+    return SLOW_THREADS if lane == "slow" else 1
 
 
-async def run(function: Callable[[], T], *, slow: bool = False) -> T:
+def pool(lane: Lane) -> ThreadPoolExecutor:
+    """The lane's threads, started on first use."""
+    if lane not in _pools:
+        _pools[lane] = ThreadPoolExecutor(size(lane), thread_name_prefix=f"lane-{lane}")
+    return _pools[lane]
+
+
+async def run(function: Callable[[], T], lane: Lane = "fast") -> T:
     """Run `function` in a lane and wait for it; nothing returns to the loop before it has committed."""
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(pool("slow" if slow else "fast"), guarded, function)
+    return await asyncio.get_running_loop().run_in_executor(pool(lane), guarded, function)
 
 
 def guarded(function: Callable[[], T]) -> T:
@@ -44,8 +52,15 @@ def guarded(function: Callable[[], T]) -> T:
 def stop() -> None:
     """Finish what runs, then end the threads and their connections."""
     for lane in _pools.values():
+        meeting = threading.Barrier(lane._max_workers)
         for _ in range(lane._max_workers):
-            with suppress(RuntimeError):
-                lane.submit(connections.close_all)
+            lane.submit(close_here, meeting)
         lane.shutdown(wait=True)
     _pools.clear()
+
+
+def close_here(meeting: threading.Barrier) -> None:
+    """Close this thread's connections; the barrier keeps one thread from doing it for all."""
+    with suppress(threading.BrokenBarrierError):
+        meeting.wait(GATHER)
+    connections.close_all()

@@ -4,16 +4,17 @@ import asyncio
 import logging
 from collections import defaultdict
 from datetime import datetime
+from functools import partial
 
 from agents.models import Approval
 from duduclaw.lib import clock
+from duduclaw.lib.outage import Outage
 from mcp import lanes
 
-log = logging.getLogger(__name__)
 SWEEP = 2.0  # seconds between looks at the rows
 PER_KEY, PER_PROCESS = 10, 1_000
 PATIENCE = 45.0  # seconds that a call without a progress token waits
-PROGRESS = 15.0  # seconds between progress notes
+trouble = Outage(logging.getLogger(__name__), "the look at parked calls")
 
 
 class Park:
@@ -26,10 +27,12 @@ class Park:
 
     def full(self, key: str) -> bool:
         """Whether this key, or the process, has no place left."""
-        return self.per_key[key] >= PER_KEY or sum(self.per_key.values()) >= PER_PROCESS
+        return self.per_key.get(key, 0) >= PER_KEY or sum(self.per_key.values()) >= PER_PROCESS
 
     async def wait(self, row: str, key: str, seconds: float) -> bool:
-        """True when the row was decided within `seconds`."""
+        """True when the row was decided within `seconds`; False at once when there is no place left."""
+        if self.full(key):
+            return False
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waiting[row].add(future)
         self.per_key[key] += 1
@@ -43,6 +46,7 @@ class Park:
             self.leave(row, key, future)
 
     def leave(self, row: str, key: str, future: "asyncio.Future[None]") -> None:
+        """Give the place back."""
         self.waiting[row].discard(future)
         if not self.waiting[row]:
             del self.waiting[row]
@@ -72,16 +76,16 @@ class Park:
         while self.waiting:
             await asyncio.sleep(SWEEP)
             try:
-                for row in await lanes.run(lambda: decided(list(self.waiting))):
+                for row in await lanes.run(partial(decided, list(self.waiting)), "push"):
                     self.wake(row)
+                trouble.ended()
             except Exception as error:
-                log.warning("parked calls could not be looked up: %s", error)
+                trouble.began(error)
 
 
 def decided(rows: list[str]) -> list[str]:
     """Those of the rows that no longer wait."""
-    now = clock.now()
-    still = Approval.objects.system().filter(pk__in=rows).open(now).values_list("pk", flat=True)
+    still = Approval.objects.system().filter(pk__in=rows).open(clock.now()).values_list("pk", flat=True)
     return sorted(set(rows) - set(still))
 
 

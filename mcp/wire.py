@@ -10,7 +10,7 @@ from mcp_types.methods import CLIENT_REQUESTS, validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from duduclaw.lib import strictjson
+from duduclaw.lib import redact, strictjson
 
 PARSE_ERROR = jsonrpc.PARSE_ERROR
 INVALID_REQUEST = jsonrpc.INVALID_REQUEST
@@ -19,6 +19,7 @@ INVALID_PARAMS = jsonrpc.INVALID_PARAMS
 INTERNAL_ERROR = jsonrpc.INTERNAL_ERROR
 UNSUPPORTED_VERSION = jsonrpc.UNSUPPORTED_PROTOCOL_VERSION
 RATE_LIMITED = -32029
+UNAUTHENTICATED = -32001
 
 LATEST = "2025-11-25"
 REVISIONS = ("2025-06-18", LATEST)
@@ -32,13 +33,24 @@ Id = str | int | float | None
 class WireError(Exception):
     """A message that is answered with a JSON-RPC error. `http` is its status over Streamable HTTP."""
 
-    def __init__(self, code: int, message: str, id: Id = None, data: dict[str, Any] | None = None, http: int = 200):
+    def __init__(
+        self, code: int, message: str, request_id: Id = None, data: dict[str, Any] | None = None, http: int = 200
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.id = id
+        self.id = request_id
         self.data = data
         self.http = http
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: its frame, and what Streamable HTTP says besides."""
+
+    frame: str
+    status: int = 200
+    retry_after: int | None = None  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +106,7 @@ def request(body: dict[str, Any]) -> Message:
 
 
 def good_id(value: object) -> bool:
-    """A string or a number; a float only when it is whole in JSON's own terms is still a number."""
+    """A string of bearable length or a number; true and false are none."""
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
@@ -102,19 +114,17 @@ def good_id(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def invalid(why: str, id: Id = None) -> WireError:
+def invalid(why: str, request_id: Id = None) -> WireError:
     """-32600."""
-    return WireError(INVALID_REQUEST, f"Invalid request: {why}", id, http=400)
+    return WireError(INVALID_REQUEST, f"Invalid request: {why}", request_id, http=400)
 
 
 def check(message: Message, revision: str) -> None:
     """The method exists in the revision and its params have the shape of the schema."""
     if PROTOCOL_VERSION_META_KEY in message.meta:
-        requested = message.meta[PROTOCOL_VERSION_META_KEY]
-        data = {"supported": list(REVISIONS), "requested": str(requested)[:32]}
-        raise WireError(UNSUPPORTED_VERSION, "Unsupported protocol version", message.id, data, http=400)
+        raise unsupported(str(message.meta[PROTOCOL_VERSION_META_KEY]), message.id)
     if (message.method, revision) not in CLIENT_REQUESTS:
-        raise WireError(METHOD_NOT_FOUND, f"Method not found: {message.method[:64]}", message.id)
+        raise unknown_method(message)
     params = dict(message.params)
     if message.method == "tools/call" and params.get("arguments") is None:
         params.pop("arguments", None)
@@ -124,9 +134,26 @@ def check(message: Message, revision: str) -> None:
         raise WireError(INVALID_PARAMS, f"Invalid params: {first_fault(error)}", message.id) from None
 
 
-def modern(revision: str) -> bool:
-    """Whether the header names a revision without a handshake; those come later."""
-    return revision in MODERN_PROTOCOL_VERSIONS
+def unknown_method(message: Message) -> WireError:
+    """-32601."""
+    return WireError(METHOD_NOT_FOUND, f"Method not found: {message.method[:64]}", message.id)
+
+
+def unsupported(requested: str, request_id: Id) -> WireError:
+    """-32022: a revision without a handshake; those come later."""
+    data = {"supported": list(REVISIONS), "requested": requested[:32]}
+    return WireError(UNSUPPORTED_VERSION, "Unsupported protocol version", request_id, data, http=400)
+
+
+def named_revision(header: str, agreed: str, request_id: Id) -> str:
+    """The revision that `MCP-Protocol-Version` names; the `agreed` one when it is absent."""
+    if not header:
+        return agreed
+    if header in MODERN_PROTOCOL_VERSIONS:
+        raise unsupported(header, request_id)
+    if header not in REVISIONS:
+        raise invalid("unsupported MCP-Protocol-Version", request_id)
+    return header
 
 
 def first_fault(error: ValidationError) -> str:
@@ -142,22 +169,23 @@ def dumps(body: dict[str, Any]) -> str:
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
 
 
-def result(id: Id, body: dict[str, Any]) -> str:
+def result(request_id: Id, body: dict[str, Any]) -> str:
     """The frame of an answer."""
-    return dumps({"jsonrpc": "2.0", "id": id, "result": body})
+    return dumps({"jsonrpc": "2.0", "id": request_id, "result": body})
 
 
-def error(id: Id, code: int, message: str, data: dict[str, Any] | None = None) -> str:
-    """The frame of an error."""
-    body: dict[str, Any] = {"code": code, "message": message}
+def error(request_id: Id, code: int, message: str, data: dict[str, Any] | None = None) -> str:
+    """The frame of an error. What a caller sent may stand in its text, a secret in it may not."""
+    body: dict[str, Any] = {"code": code, "message": redact.TOKEN.sub(redact.MASK, message)}
     if data:
         body["data"] = data
-    return dumps({"jsonrpc": "2.0", "id": id, "error": body})
+    return dumps({"jsonrpc": "2.0", "id": request_id, "error": body})
 
 
-def error_of(fault: WireError) -> str:
-    """The frame of a `WireError`."""
-    return error(fault.id, fault.code, fault.message, fault.data)
+def reply_of(fault: WireError) -> Reply:
+    """The answer that a `WireError` is."""
+    wait = (fault.data or {}).get("retry_after")
+    return Reply(error(fault.id, fault.code, fault.message, fault.data), fault.http, wait)
 
 
 def notification(method: str, params: dict[str, Any] | None = None) -> str:

@@ -15,6 +15,7 @@ import uvicorn
 from django.conf import settings
 
 from duduclaw import web
+from duduclaw.asgi import application
 from tests.stack import WATCHDOG, free_port, wait_until
 
 
@@ -51,7 +52,7 @@ class Server(web.Server):
 def serving() -> Iterator[Live]:
     """Serve until the end of the block, with the options of the web process."""
     settings.PORT = free_port()
-    server = Server(uvicorn.Config(web.application, port=settings.PORT, **web.options()))
+    server = Server(uvicorn.Config(application, port=settings.PORT, **web.options()))
     thread = threading.Thread(target=server.run, name="live-server", daemon=True)
     thread.start()
     try:

@@ -69,9 +69,9 @@ class Peer:
         assert found, f"waited {seconds:.0f} s for {what}; the link: {self.ended or 'open'}"
         return found
 
-    def begin(self, method: str, params: Frame | None = None, *, id: Any = None) -> Any:
+    def begin(self, method: str, params: Frame | None = None, *, number: Any = None) -> Any:
         """Send a request and do not wait; answers its id."""
-        number = next(self.ids) if id is None else id
+        number = next(self.ids) if number is None else number
         body = {"jsonrpc": "2.0", "id": number, "method": method}
         self.send_raw(json.dumps(body | ({} if params is None else {"params": params})))
         return number
@@ -80,15 +80,15 @@ class Peer:
         """Send a notification."""
         self.send_raw(json.dumps({"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params})))
 
-    def answered(self, id: Any) -> Frame | None:
+    def answered(self, number: Any) -> Frame | None:
         """The answer to a request, if it came."""
-        return next((frame for frame in list(self.frames) if "method" not in frame and frame.get("id") == id), None)
+        return next((frame for frame in list(self.frames) if "method" not in frame and frame.get("id") == number), None)
 
-    def answer(self, id: Any, seconds: float = WATCHDOG) -> Frame:
+    def answer(self, number: Any, seconds: float = WATCHDOG) -> Frame:
         """Wait for the answer to a request; fails when the link ends first."""
-        self.wait(lambda: self.answered(id) or self.ended is not None, f"the answer to {id!r}", seconds)
-        found = self.answered(id)
-        assert found is not None, f"the link ended ({self.ended}) before the answer to {id!r}"
+        self.wait(lambda: self.answered(number) or self.ended is not None, f"the answer to {number!r}", seconds)
+        found = self.answered(number)
+        assert found is not None, f"the link ended ({self.ended}) before the answer to {number!r}"
         return found
 
     def request(self, method: str, params: Frame | None = None) -> Frame:
@@ -163,9 +163,8 @@ def ws_client(url: str, token: str, headers: dict[str, str] | None = None, **opt
     """Connected over WebSocket."""
     address = f"{url.replace('http', 'ws', 1)}/ws/mcp/"
     extra = {"Authorization": f"Bearer {token}", **(headers or {})}
-    with connect(
-        address, additional_headers=extra, subprotocols=["mcp"], compression=None, max_size=None, **options
-    ) as socket:  # type: ignore[arg-type]
+    usual: dict[str, Any] = {"subprotocols": ["mcp"], "compression": None, "max_size": None}
+    with connect(address, additional_headers=extra, **{**usual, **options}) as socket:
         peer = WsPeer(socket)
         try:
             yield peer

@@ -9,6 +9,7 @@ from django.db import transaction
 from agents.actions.history import record
 from agents.models import Agent, Key, Role
 from agents.principals import PREFIX_LENGTH, digest_of
+from duduclaw import events
 from duduclaw.lib import clock
 from mcp import scopes
 from mcp.errors import InvalidArguments, Refused
@@ -94,5 +95,6 @@ def revoke_key(key: Key, *, by: Who) -> Key:
         if not changed:
             raise Refused("already_revoked", f"{key.prefix} is revoked already")
         record(by, "key", key.id, key.prefix, "revoked_at", None, clock.stamp(now))
+        events.publish("key", id=key.id)
     key.refresh_from_db()
     return key

@@ -8,19 +8,37 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from agents.principals import TOKEN
+from duduclaw.lib import clock, rate
+from mcp import wire
 
+STRANGERS = rate.Bucket(60)  # requests a minute without a good key, from one address
+strangers = rate.Limiter({"unauthenticated": STRANGERS})
 KEY_PARAMETERS = frozenset({"api_key", "apikey", "key", "token", "access_token", "authorization"})
 BEARER = "bearer "
 SUBPROTOCOL_KEY = "mcp.auth."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Refusal(Exception):
-    """An HTTP answer before any session: `status`, a stable code, and words."""
+    """An HTTP answer before any session: `status`, a stable code, words, and further headers."""
 
     status: int
     error: str
     detail: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def body(self) -> str:
+        """What is answered, as JSON."""
+        return wire.dumps({"error": self.error, "detail": self.detail})
+
+
+def turn_away(scope: dict[str, Any]) -> None:
+    """Count a request without a good key. Raises `Refusal` 429 when its address sent too many."""
+    address = (scope.get("client") or ("unknown",))[0]
+    wait = strangers.check(address, "unauthenticated", clock.now().timestamp())
+    if wait is not None:
+        raise Refusal(429, "rate_limited", f"try again in {wait} s", (("retry-after", str(wait)),))
 
 
 def headers_of(scope: dict[str, Any]) -> dict[str, list[str]]:

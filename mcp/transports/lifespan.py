@@ -1,12 +1,9 @@
 """Start and end of a web process: the hub's ear from the start, the lanes' threads until the end."""
 
-import logging
 from typing import Any
 
 from mcp import draining, lanes
 from mcp.push import hub
-
-log = logging.getLogger(__name__)
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -22,3 +19,9 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
             lanes.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return
+
+
+async def wind_down(seconds: float) -> None:
+    """Answer what has begun, begin nothing new, then tell every open stream to connect again."""
+    await draining.drain(seconds)
+    await hub.close_all()

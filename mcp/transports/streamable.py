@@ -3,144 +3,201 @@
 import asyncio
 import functools
 import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agents import principals
 from agents.principals import BadKey
-from mcp import draining, lanes, receipts, render, session, wire
+from duduclaw.lib import clock, rate
+from mcp import draining, guards, lanes, receipts, render, session, wire
+from mcp.connection import Connection
 from mcp.policy import Who
-from mcp.push import Watch, hub
-from mcp.session import Connection
+from mcp.push import hub
 from mcp.transports import edge, http, tickets
 from mcp.transports.edge import Refusal
-from mcp.transports.http import Exchange
-from mcp.wire import Message, WireError
+from mcp.transports.http import Exchange, Gone
+from mcp.watch import Watch
+from mcp.wire import Message, Reply, WireError
 
 log = logging.getLogger(__name__)
 KEEP_ALIVE = 15.0  # seconds between comments of an idle stream
 NO_KEY = {"www-authenticate": 'Bearer realm="mcp"'}
+EXTERNAL = rate.Bucket(60)  # messages a minute of an external key
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The principal of a request, and the session that it names."""
+
+    token: str
+    who: Who
+    session: str = ""
+    revision: str = wire.DEFAULT_REVISION
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """`/mcp`."""
     exchange = Exchange(scope, receive, send, edge.headers_of(scope))
-    with draining.work():
-        try:
-            await serve(exchange)
-        except Refusal as refusal:
-            await exchange.refuse(refusal)
-        except BadKey as reason:
-            await exchange.error(401, wire.error(None, -32001, str(reason)), NO_KEY)
-        except WireError as fault:
-            await exchange.error(fault.http, wire.error_of(fault))
-
-
-async def serve(exchange: Exchange) -> None:
-    """Edge, key, method."""
-    edge.admit(exchange.scope, exchange.headers)
-    if draining.now():
-        raise Refusal(503, "restarting", "this process is ending; try again")
-    token = edge.key_of(exchange.headers)
-    who = await lanes.run(functools.partial(principals.who_for_key, token))
-    method = {"POST": post, "GET": stream, "DELETE": delete}.get(exchange.scope["method"])
-    if method is None:
-        raise Refusal(405, "method_not_allowed", "POST, GET or DELETE")
-    await method(exchange, token or "", who)
-
-
-async def post(exchange: Exchange, token: str, who: Who) -> None:
-    """One message in, one answer out: JSON, or a stream when progress was asked for."""
-    http.negotiate(exchange.headers)
-    message = wire.parse(await exchange.body())
-    revision = revision_of(exchange, message)
-    ticket = edge.one(exchange.headers, "mcp-session-id")
-    name = "" if message.method in ("initialize", "ping") and not ticket else tickets.open(ticket, who, message)
-    link = Connection(token, "http", exchange.event, revision, name, round_task=edge.round_task(exchange.headers))
-    link.watch = hub.of(name) if name else None
-    if not message.is_request:
-        http.cancel(name, message)
-        await exchange.empty(202)
-        return
-    if message.method == "initialize":
-        link.session, ticket = tickets.issue(who)
-        await answer(exchange, link, message, {"mcp-session-id": ticket})
-        return
-    with http.in_flight(link, message):
-        await answer(exchange, link, message, {})
-
-
-async def answer(exchange: Exchange, link: Connection, message: Message, headers: dict[str, str]) -> None:
-    """Run the message; a call with a progress token is answered as a stream."""
-    if message.method == "tools/call" and message.progress_token is not None and http.accepts_stream(exchange.headers):
-        await exchange.open_stream(headers)
-        frame = await session.handle(link, message)
-        await exchange.event(frame or "")
-        await exchange.close_stream()
-        return
-    link.send = ignore
-    frame = await session.handle(link, message)
-    if frame is None:
-        await exchange.empty(202)
-        return
-    await exchange.json(200, frame, headers)
-
-
-async def ignore(frame: str) -> None:
-    """A plain JSON answer has no place for notifications; the GET stream carries them."""
-
-
-def revision_of(exchange: Exchange, message: Message) -> str:
-    """The revision that the header names; absent is the oldest that we serve."""
-    asked = edge.one(exchange.headers, "mcp-protocol-version")
-    if not asked or message.method == "initialize":
-        return wire.DEFAULT_REVISION
-    if asked in wire.REVISIONS:
-        return asked
-    data = {"supported": list(wire.REVISIONS), "requested": asked[:32]}
-    if wire.modern(asked):
-        raise WireError(wire.UNSUPPORTED_VERSION, "Unsupported protocol version", message.id, data, http=400)
-    raise wire.invalid("unsupported MCP-Protocol-Version", message.id)
-
-
-async def stream(exchange: Exchange, token: str, who: Who) -> None:
-    """The GET stream of a session: notifications, and a comment when nothing happens."""
-    if "text/event-stream" not in edge.one(exchange.headers, "accept") and not http.accepts_stream(exchange.headers):
-        raise Refusal(406, "not_acceptable", "accept text/event-stream")
-    name = tickets.open(edge.one(exchange.headers, "mcp-session-id"), who, None)
-    ended = asyncio.Event()
-
-    async def end(reason: BadKey) -> None:
-        ended.set()
-
-    watch = Watch(token, name, exchange.event, end, who)
-    await exchange.open_stream({})
-    hub.add(watch)
-    try:
-        await exchange.keep_open(ended, KEEP_ALIVE)
-    finally:
-        hub.drop(watch)
-    await exchange.close_stream()
-
-
-async def delete(exchange: Exchange, token: str, who: Who) -> None:
-    """The client is done with the session; again and again is fine."""
-    name = tickets.open(edge.one(exchange.headers, "mcp-session-id"), who, None)
-    await lanes.run(functools.partial(receipts.closed, name))
-    await exchange.empty(204)
+    methods = {"POST": post, "GET": stream, "DELETE": delete}
+    await guarded(exchange, functools.partial(dispatch, exchange, methods))
 
 
 async def introspection(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """`/tools`: the caller's visible tools, the same bytes as `tools/list`."""
     exchange = Exchange(scope, receive, send, edge.headers_of(scope))
+    await guarded(exchange, functools.partial(dispatch, exchange, {"GET": show_tools}))
+
+
+async def guarded(exchange: Exchange, serve: Callable[[], Awaitable[None]]) -> None:
+    """Whatever goes wrong is answered as HTTP wants it."""
     try:
-        edge.admit(scope, exchange.headers)
-        if scope["method"] != "GET":
-            raise Refusal(405, "method_not_allowed", "GET")
-        token = edge.key_of(exchange.headers)
-        body = await lanes.run(lambda: render.listing(render.visible(principals.who_for_key(token))))
-        await exchange.json(200, body, {})
+        try:
+            await serve()
+        except BadKey as reason:
+            edge.turn_away(exchange.scope)
+            await exchange.json(401, wire.error(None, wire.UNAUTHENTICATED, str(reason)), NO_KEY)
+        except WireError as fault:
+            await send_reply(exchange, wire.reply_of(fault))
     except Refusal as refusal:
         await exchange.refuse(refusal)
+    except Gone:
+        return
+
+
+async def dispatch(exchange: Exchange, methods: Mapping[str, Callable[..., Awaitable[None]]]) -> None:
+    """Edge, key, method."""
+    edge.admit(exchange.scope, exchange.headers)
+    if draining.now():
+        raise restarting()
+    token = edge.key_of(exchange.headers)
+    who = await lanes.run(functools.partial(principals.who_for_key, token))
+    method = methods.get(exchange.scope["method"])
+    if method is None:
+        allowed = ", ".join(methods)
+        raise Refusal(405, "method_not_allowed", f"use {allowed}", (("allow", allowed),))
+    await method(exchange, Caller(token or "", who))
+
+
+def restarting() -> Refusal:
+    """Nothing new is begun while the process ends."""
+    return Refusal(503, "restarting", "this process is ending; try again", (("retry-after", "1"),))
+
+
+async def show_tools(exchange: Exchange, caller: Caller) -> None:
+    """GET /tools."""
+    await exchange.json(200, render.view(caller.who).listing)
+
+
+async def post(exchange: Exchange, caller: Caller) -> None:
+    """One message in, one answer out: JSON, or a stream when there is something to say before."""
+    http.negotiate(exchange.headers)
+    message = wire.parse(await exchange.body())
+    limit(caller.who, message)
+    link = await connect(exchange, caller, message)
+    if draining.now():
+        raise restarting()
+    with draining.work():
+        reply = await attended(exchange, link, message)
+        if reply is None:
+            await exchange.empty(202)
+            return
+        if message.method == "initialize" and link.session:
+            exchange.extra["mcp-session-id"] = tickets.ticket(link.session, link.revision, caller.who)
+        await send_reply(exchange, reply)
+
+
+def limit(who: Who, message: Message) -> None:
+    """External keys have a bucket for HTTP beside those of their calls."""
+    if who.kind != "external":
+        return
+    wait = guards.limiter.check(who.key, "http", clock.now().timestamp(), EXTERNAL)
+    if wait is not None:
+        data = {"error": "rate_limited", "retry_after": wait}
+        raise WireError(wire.RATE_LIMITED, f"Too many requests: try again in {wait} s.", message.id, data, http=429)
+
+
+async def connect(exchange: Exchange, caller: Caller, message: Message) -> Connection:
+    """The connection that a message belongs to: a new session's, its session's, or none for a ping."""
+    sent = edge.one(exchange.headers, "mcp-session-id")
+    link = Connection(caller.token, caller.who.key, "http", exchange.note)
+    link.round_task = edge.round_task(exchange.headers)
+    if message.method == "initialize":
+        link.session = tickets.issue()
+    elif sent:
+        link.session, link.revision = tickets.opened(sent, caller.who, message.id)
+        await lanes.run(functools.partial(refuse_closed, link.session, message))
+    elif message.method != "ping":
+        raise wire.invalid(tickets.NO_TICKET, message.id)
+    link.revision = wire.named_revision(
+        edge.one(exchange.headers, "mcp-protocol-version"), link.revision, message.id
+    )
+    return link
+
+
+def refuse_closed(name: str, message: Message | None = None) -> None:
+    """In a lane: a session that was deleted is gone; one that nobody knows of began before a restart."""
+    receipt = receipts.read(name)
+    if receipt is not None and receipt.closed:
+        raise tickets.not_found(message.id if message else None)
+
+
+async def attended(exchange: Exchange, link: Connection, message: Message) -> Reply | None:
+    """Run the message while looking whether the client stays."""
+    leaving = asyncio.get_running_loop().create_task(exchange.left())
+    leaving.add_done_callback(lambda task: None if task.cancelled() else link.leave())
+    try:
+        return await session.handle(link, message)
     except BadKey as reason:
-        body = wire.dumps({"error": "unauthorized", "detail": str(reason)})
-        await exchange.json(401, body, NO_KEY)
+        if not exchange.streaming:
+            raise
+        return Reply(wire.error(message.id, wire.UNAUTHENTICATED, str(reason)), 401)
+    finally:
+        leaving.cancel()
+
+
+async def send_reply(exchange: Exchange, reply: Reply) -> None:
+    """The end of the stream, when one was begun, else JSON with its status."""
+    if exchange.streaming:
+        await exchange.event(reply.frame)
+        await exchange.close_stream()
+        return
+    wait = {} if reply.retry_after is None else {"retry-after": str(reply.retry_after)}
+    await exchange.json(reply.status, reply.frame, wait)
+
+
+async def stream(exchange: Exchange, caller: Caller) -> None:
+    """The GET stream of a session: notifications, and a comment when nothing happens."""
+    if not http.accepts_stream(exchange.headers):
+        raise Refusal(406, "not_acceptable", "accept text/event-stream")
+    name = await named_session(exchange, caller)
+    ended = asyncio.Event()
+
+    async def end(code: int, reason: str) -> None:
+        ended.set()
+
+    await lanes.run(functools.partial(receipts.listens, name, True), "push")
+    await exchange.open_stream()
+    watch = Watch(caller.token, name, exchange.event, end, caller.who)
+    hub.add(watch)
+    try:
+        await exchange.keep_open(ended, KEEP_ALIVE)
+    finally:
+        if hub.drop(watch):
+            await lanes.run(functools.partial(receipts.listens, name, False), "push")
+    await exchange.close_stream()
+
+
+async def named_session(exchange: Exchange, caller: Caller) -> str:
+    """The session that GET or DELETE is about."""
+    sent = edge.one(exchange.headers, "mcp-session-id")
+    if not sent:
+        raise tickets.missing()
+    return tickets.opened(sent, caller.who)[0]
+
+
+async def delete(exchange: Exchange, caller: Caller) -> None:
+    """The client is done with the session; again and again is fine."""
+    name = await named_session(exchange, caller)
+    await lanes.run(functools.partial(receipts.closed, name))
+    await exchange.empty(204)

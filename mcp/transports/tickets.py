@@ -1,35 +1,57 @@
-"""Session ids of Streamable HTTP: signed, so that any worker knows them and a restart is invisible."""
+"""Session ids of Streamable HTTP: signed, so that any worker knows them and a restart is invisible.
+
+A ticket is `<name>.<revision>.<signature>`; the name is a UUIDv7, which says when it was issued.
+"""
 
 import hashlib
 import hmac
+from uuid import UUID
 
 from django.conf import settings
 
+from duduclaw.lib import clock
 from duduclaw.lib.ids import new_id
+from mcp import wire
 from mcp.policy import Who
 from mcp.transports.edge import Refusal
-from mcp.wire import Message, WireError, invalid
+from mcp.wire import Id, WireError
+
+LIFE = 30 * 86_400  # seconds
+NO_TICKET = "send the Mcp-Session-Id that initialize answered"
 
 
-def issue(who: Who) -> tuple[str, str]:
-    """(name of the session, the id that the client sends back)."""
-    name = new_id()
-    return name, f"{name}.{sign(name, who)}"
+def issue() -> str:
+    """The name of a new session."""
+    return new_id()
 
 
-def sign(name: str, who: Who) -> str:
-    """Bound to the key: another principal cannot use it."""
-    text = f"mcp-session:{name}:{who.key}".encode()
-    return hmac.new(settings.SECRET_KEY.encode(), text, hashlib.sha256).hexdigest()[:32]
+def ticket(name: str, revision: str, who: Who) -> str:
+    """What the client sends back; bound to the key, so that another principal cannot use it."""
+    text = f"mcp-session:{name}:{revision}:{who.key}".encode()
+    signature = hmac.new(settings.SECRET_KEY.encode(), text, hashlib.sha256).hexdigest()[:32]
+    return f"{name}.{revision}.{signature}"
 
 
-def open(ticket: str, who: Who, message: Message | None) -> str:  # noqa: A001
-    """The session's name. 400 when no id was sent, 404 when it is not this principal's."""
-    if not ticket:
-        if message is None:
-            raise Refusal(400, "session_required", "send the Mcp-Session-Id that initialize answered")
-        raise invalid("send the Mcp-Session-Id that initialize answered", message.id)
-    name, _, signature = ticket.partition(".")
-    if not hmac.compare_digest(signature.encode(), sign(name, who).encode()):
-        raise WireError(-32001, "Session not found", message.id if message else None, http=404)
-    return name
+def opened(sent: str, who: Who, request_id: Id = None) -> tuple[str, str]:
+    """(name, revision) of the session that a ticket opens. Raises 404 when it is not this principal's, or too old."""
+    name, _, rest = sent.partition(".")
+    revision = rest.partition(".")[0]
+    genuine = hmac.compare_digest(sent.encode(), ticket(name, revision, who).encode())
+    if not genuine or revision not in wire.REVISIONS or age(name) > LIFE:
+        raise not_found(request_id)
+    return name, revision
+
+
+def age(name: str) -> float:
+    """Seconds since a session of that name was issued."""
+    return clock.now().timestamp() - (UUID(name).int >> 80) / 1000
+
+
+def not_found(request_id: Id = None) -> WireError:
+    """404: the client must initialize again."""
+    return WireError(wire.UNAUTHENTICATED, "Session not found", request_id, http=404)
+
+
+def missing() -> Refusal:
+    """400 where no ticket was sent to GET or DELETE."""
+    return Refusal(400, "session_required", NO_TICKET)
