@@ -41,10 +41,11 @@ class AuditRow(models.Model):
 
 
 class AuditSeal(models.Model):
-    """The place of a row in the sealed order: numbers without gaps, given after commit."""
+    """The place of a row in the sealed order: numbers without gaps, given after commit; `mac` binds both."""
 
     seq = models.BigIntegerField(primary_key=True)
     row_uid = models.CharField(max_length=36, unique=True)
+    mac = models.CharField(max_length=64)
 
     objects = models.Manager()
 
@@ -56,28 +57,41 @@ class AuditSeal(models.Model):
 
 
 class AuditBlock(models.Model):
-    """Rows `first` to `last` sealed together; each block carries the mac of the one before it."""
+    """Rows `first` to `last` sealed together; each block carries the mac of the one before it.
 
-    first = models.BigIntegerField(unique=True)
-    last = models.BigIntegerField(unique=True)
+    `high` and `holes` say which row ids the sealer has seen (`mcp.holes`). A tombstone stands for blocks that
+    retention cut: its `root` is the mac of the last of them.
+    """
+
+    first = models.BigIntegerField()
+    last = models.BigIntegerField()
     count = models.BigIntegerField()
     root = models.CharField(max_length=64)
     previous = models.CharField(max_length=64)
     tombstone = models.BooleanField(default=False)
     sealed_at = models.CharField(max_length=32)
+    high = models.BigIntegerField(default=0)
+    holes = models.TextField(default="[]")
     mac = models.CharField(max_length=64)
 
     objects = models.Manager()
 
     class Meta:
         ordering = ("first",)
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=("tombstone", "first"), name="audit_block_first"),
+            models.UniqueConstraint(fields=("tombstone", "last"), name="audit_block_last"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.first} to {self.last}"
 
 
 class Session(models.Model):
-    """An MCP session and its receipts: what it was told of its tools, and whether it looked again."""
+    """An MCP session and its receipts: what it was told of its tools, and whether it looked again.
+
+    `listening`: a stream is open that can tell it. `stale`: its tools changed and it has not looked since.
+    """
 
     id = models.CharField(primary_key=True, max_length=64, default=new_id, editable=False)
     workspace = models.CharField(max_length=36, db_index=True)
@@ -93,6 +107,8 @@ class Session(models.Model):
     notified_at = models.DateTimeField(null=True, blank=True)
     delivered_at = models.DateTimeField(null=True, blank=True)
     relisted_at = models.DateTimeField(null=True, blank=True)
+    listening = models.BooleanField(default=False)
+    stale = models.BooleanField(default=False)
     closed_at = models.DateTimeField(null=True, blank=True)
 
     objects = models.Manager()
