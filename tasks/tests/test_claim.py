@@ -9,6 +9,7 @@ import time_machine
 from agents.actions.keys import revoke_key
 from agents.actions.system import platform
 from agents.models import Agent, Capabilities, Grant, Key
+from tasks.actions.claim import open_to, take
 from tasks.actions.leases import release_claims
 from tasks.actions.sweep import sweep_leases
 from tasks.models import Activity, Task
@@ -233,3 +234,35 @@ def test_a_takeover_moves_the_grants_to_the_new_holder(people: Company) -> None:
         assert Grant.objects.system().get(agent=people.stranger).revoke_reason == "claim_lost"
         via_mcp(people, "owner", "tasks_claim", {"task_id": task.id})
         assert granted(people.owner) == ["tasks_list"]
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"holder": "owner", "status": "in_progress"},
+        {"status": "cancelled"},
+        {"assigned_to": "owner"},
+        {"holder": "owner"},
+    ],
+)
+def test_a_claim_on_what_is_no_longer_so_writes_nothing(people: Company, meanwhile: dict[str, str]) -> None:
+    """What a racer does that read before the winner's commit, on any engine."""
+    task, who = card(people.space, status="pending"), people.who("stranger")
+    where = open_to(task, who)
+    changes = {name: people.owner if name == "assigned_to" else value for name, value in meanwhile.items()}
+    Task.objects.system().filter(pk=task.pk).update(**changes)
+    before = snapshot()
+    assert not take(task, who, where)
+    assert snapshot() == before
+
+
+def test_a_takeover_of_a_lease_that_was_renewed_meanwhile_writes_nothing(people: Company) -> None:
+    with time_machine.travel(TEN, tick=False) as clock:
+        task = card(people.space, status="pending")
+        via_mcp(people, "owner", "tasks_claim", {"task_id": task.id})
+        clock.shift(LEASE + 1)
+        seen, who = now_of(task), people.who("stranger")
+        where = open_to(seen, who)
+        via_mcp(people, "owner", "tasks_renew", {"task_id": task.id})
+        assert not take(seen, who, where)
+        assert now_of(task).holder == "owner"

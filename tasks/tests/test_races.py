@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 
+from agents.actions.grants import mint
+from agents.models import Capabilities, Grant
 from agents.principals import forget
 from tasks.actions.claim import claim_task
 from tasks.actions.parents import MOST_CHILDREN
@@ -150,3 +152,19 @@ def test_numbers_given_at_once_have_no_gaps_and_no_twins(people: Company) -> Non
     names = crowd(people, 8)
     outcomes = race([partial(via_mcp, people, name, "tasks_create", {"title": name}) for name in names])
     assert sorted(outcome.body["number"] for outcome in outcomes) == [f"T-{n}" for n in range(1, 9)]
+
+
+def test_an_end_and_a_granted_call_on_the_same_task_do_not_block_each_other(people: Company) -> None:
+    Capabilities.objects.filter(agent=people.colleague).update(scoped_tools=["tasks_update"])
+    for _ in range(20):
+        task = card(people.space, assigned_to=people.owner)
+        mint(people.colleague, "tasks_update", task_id=task.id, source="operator", by=people.who("operator"))
+        done, changed = race(
+            [
+                partial(via_mcp, people, "owner", "tasks_complete", {"task_id": task.id}),
+                partial(via_mcp, people, "colleague", "tasks_update", {"task_id": task.id, "title": "New"}),
+            ]
+        )
+        assert done.code == OK
+        assert changed.code in (OK, "grant_revoked", "capability_grant_missing")
+        assert not Grant.objects.system().filter(task_id=task.id, revoked_at=None).exists()
