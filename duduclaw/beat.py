@@ -15,5 +15,4 @@ SCHEDULE = {
     "seal": every(1.0, "mcp.jobs.seal_audit"),
     "expired questions and grants": every(10.0, "agents.jobs.sweep_expired"),
     "lapsed leases": every(5.0, "tasks.jobs.sweep_leases"),
-    "unsealed audit rows": every(1.0, "mcp.jobs.seal_audit"),
 }

@@ -283,7 +283,7 @@ def test_a_clock_that_was_set_back_costs_no_younger_row() -> None:
 
 
 def test_the_scheduler_seals_each_second() -> None:
-    entry = SCHEDULE["unsealed audit rows"]
+    entry = SCHEDULE["seal"]
     assert (entry["task"], entry["schedule"]) == (jobs.seal_audit.name, 1.0)
     assert jobs.seal_audit.name in app.tasks
     write(2)
