@@ -39,6 +39,7 @@ EVENTS = REFUSALS | {
     "agent_restored": "info",
     "approval_decided": "info",
     "audit_cut": "warning",
+    "effect_intended": "info",
     "fleet_released": "warning",
     "fleet_stopped": "critical",
     "grant_revoked": "info",
