@@ -28,3 +28,9 @@ def use_our_logging(**_: Any) -> None:
 def mark_scheduler(**_: Any) -> None:
     """The scheduler lives: it has just sent the job whose run will show that the worker lives."""
     mark("scheduler")
+
+
+@signals.beat_init.connect
+def send_first_pulse(**_: Any) -> None:
+    """The schedule's own first one comes an interval later; health should not wait for it."""
+    app.send_task(PULSE_JOB)

@@ -17,6 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from agents.models import Key
 from duduclaw import pulse
 from duduclaw.lib import clock, lock, ports, valkey
+from mcp import anchors, chain, seal
 from mcp.models import AuditRow
 
 WARN_BEFORE = timedelta(days=7)  # before a key ends
@@ -167,6 +168,25 @@ def time_of_day() -> Iterator[Finding]:
         yield good("clock", clock.stamp(now))
 
 
+def record() -> Iterator[Finding]:
+    """The head of the audit: sealed with our key, and not behind the file that is kept beside the database."""
+    head = seal.newest(seal.BLOCKS)
+    mend = "python manage.py audit verify; then restore the secret key or the database from a backup"
+    try:
+        known = max((anchor.last for anchor in anchors.read(anchors.path())), default=0)
+    except FileNotFoundError:
+        known = 0
+    except anchors.BadAnchor as error:
+        yield fault("audit", str(error), mend)
+        return
+    if head.last and not chain.same(head.mac, head.signed(settings.AUDIT_KEY)):
+        yield fault("audit", f"block {head.first} to {head.last} was not sealed with this secret key", mend)
+    elif known > head.last:
+        yield fault("audit", f"{known} rows were sealed, the database knows {head.last}: its tail is gone", mend)
+    else:
+        yield good("audit", f"{head.last} rows are sealed")
+
+
 def pages() -> Iterator[Finding]:
     """Static files of the admin."""
     if finders.find("admin/css/base.css"):
@@ -203,7 +223,7 @@ def life() -> Iterator[Finding]:
 
 Check = Callable[[], Iterator[Finding]]
 ALONE: tuple[Check, ...] = (home, disk, broker, port, pages, first_run, life)
-WITH_DATABASE: tuple[Check, ...] = (keys, time_of_day)
+WITH_DATABASE: tuple[Check, ...] = (keys, time_of_day, record)
 
 
 def examine() -> list[Finding]:

@@ -36,7 +36,7 @@ def answers(host: str, port: int) -> bool:
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)  # noqa: S104
     connection = HTTPConnection(target, port, timeout=1)
     try:
-        connection.request("HEAD", "/healthz")
+        connection.request("HEAD", "/readyz")
         connection.getresponse()
     except (OSError, HTTPException):
         return False

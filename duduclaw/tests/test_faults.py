@@ -166,6 +166,24 @@ def test_doctor_names_a_clock_in_the_past(company: dict[str, str]) -> None:
     assert "clock" in findings(company)["clock"]["mend"]
 
 
+SEALED = "from mcp import audit, seal; [(audit.insert(audit.Row('security', 'w')), seal.seal()) for _ in 'ab']"
+
+
+def test_doctor_names_a_secret_key_that_is_not_the_audits(company: dict[str, str]) -> None:
+    shell(company, SEALED)
+    assert "audit" not in findings(company)
+    Path(company["DUDUCLAW_HOME"], "secret-key").write_text("0" * 64, encoding="ascii")
+    row = findings(company)["audit"]
+    assert "was not sealed with this secret key" in row["says"]
+    assert "audit verify" in row["mend"]
+
+
+def test_doctor_names_an_audit_whose_tail_is_gone(company: dict[str, str]) -> None:
+    cut = ("DROP TRIGGER ddc_audit_mcp_auditblock_delete", "DELETE FROM mcp_auditblock WHERE last = 2")
+    shell(company, f"{SEALED}; from django.db import connection as c; [c.cursor().execute(text) for text in {cut}]")
+    assert "its tail is gone" in findings(company)["audit"]["says"]
+
+
 def test_doctor_names_a_stalled_scheduler_and_worker(company: dict[str, str]) -> None:
     home = Path(company["DUDUCLAW_HOME"])
     with start_valkey(home), lock.hold(home / "serve.lock"):

@@ -1,6 +1,7 @@
 """`demo`: walk the first-run company through a read, a refusal, a request, its approval, the call and its audit."""
 
 import json
+from textwrap import shorten
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from agents.actions.company import SCOPED_TOOL
 from duduclaw.walk import Door, Step, WalkFailed, walk
 
 WRITER = "writer"
+WIDTH = 100  # characters of a step's detail; --json has all of it
 ARGUMENTS = {"title": "A help page needs a title", "description": "Written by the demo."}
 
 
@@ -37,7 +39,7 @@ class Command(BaseCommand):
             for step in walk(operator, WRITER, SCOPED_TOOL, ARGUMENTS):
                 steps.append(step)
                 if not options["json"]:
-                    self.stdout.write(f"{step.who:<9}{step.does:<20}{step.outcome:<26}{step.detail}")
+                    self.stdout.write(f"{step.who:<9}{step.does:<20}{step.outcome:<26}{shorten(step.detail, WIDTH)}")
         except WalkFailed as error:
             raise CommandError(str(error)) from error
         finally:
