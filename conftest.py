@@ -11,6 +11,8 @@ from django.conf import settings as django_settings
 from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
 from django.db.backends.sqlite3.base import DatabaseOperations as SqliteOperations
 
+from duduclaw.lib import rate
+from mcp.transports import edge
 from tests.live import Live, serving
 from tests.services import need, postgres_url
 from tests.stack import CLEANUP, Stack, new_database, start_valkey
@@ -53,9 +55,12 @@ def valkey() -> Iterator[str]:
 
 
 @pytest.fixture
-def mcp_server(valkey: str, transactional_db: None, settings: Any) -> Iterator[Live]:
+def mcp_server(
+    valkey: str, transactional_db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Live]:
     """The real ASGI application on a free port, in this process and over the test's database."""
     settings.PORT = settings.PORT
+    monkeypatch.setattr(edge, "strangers", rate.Limiter({"unauthenticated": edge.STRANGERS}))
     with serving() as live:
         yield live
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
@@ -42,6 +43,12 @@ class WebSocket(WebSocketsSansIOProtocol):
         if hasattr(self, "scope"):
             extensions: dict[str, Any] = self.scope["extensions"]
             extensions["duduclaw.abort"] = self.transport.abort
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """As ever; a refused handshake is complete, or the log would complain of each."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
 
 def options() -> dict[str, Any]:
