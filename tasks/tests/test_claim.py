@@ -158,6 +158,8 @@ def test_a_person_takes_over_what_needs_one(people: Company) -> None:
     for _ in range(2):
         assert via_mcp(people, "operator", "tasks_claim", {"task_id": task.id}).code == OK
     assert (now_of(task).status, now_of(task).holder) == ("needs_human", "operator")
+    people.tokens["second"] = key(people.space, "operator", client_id="second")[1]
+    assert via_mcp(people, "second", "tasks_claim", {"task_id": task.id}).body["holder"] == "operator"
     assert claims_of(task) == []
 
 

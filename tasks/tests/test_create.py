@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from mcp.errors import InvalidArguments
+from tasks.actions.create import Draft, create_task
 from tasks.models import Activity, Task
 from tasks.tests.board import OK, audit_of, card, snapshot, via_mcp
 from tests.build import Company, company
@@ -198,6 +200,11 @@ def test_scheduling_is_a_permission_and_plain_creation_is_not(people: Company) -
     assert create(people, "owner", schedule="0 9 * * *").code == "permission_denied"
     assert create(people, "owner", schedule="  ").code == OK
     assert create(people, "owner").code == OK
+
+
+def test_an_unknown_kind_is_refused_below_the_schema_too(people: Company) -> None:
+    with pytest.raises(InvalidArguments):
+        create_task(Draft(title="Plan", kind="epic"), by=people.who("owner"))
 
 
 def test_discovery_needs_its_own_scope_beside_admin(people: Company) -> None:

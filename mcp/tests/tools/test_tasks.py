@@ -244,6 +244,20 @@ def test_the_feed_shows_the_callers_own_by_default(people: Company) -> None:
     assert via_mcp(people, "owner", "activity_list", {"task_id": "T-9"}).code == INVALID
 
 
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        ({"summary": "  "}, "summary"),
+        ({"summary": "x", "event_type": ""}, "event_type"),
+        ({"summary": "x", "event_type": "two words"}, "event_type"),
+        ({"summary": "x", "event_type": "x" * 65}, "event_type"),
+    ],
+)
+def test_notes_have_a_line_and_a_plain_kind(people: Company, arguments: dict[str, Any], parameter: str) -> None:
+    outcome = via_mcp(people, "owner", "activity_post", arguments)
+    assert (outcome.code, outcome.body["parameter"]) == (INVALID, parameter)
+
+
 @pytest.mark.parametrize("metadata", ['{"n": NaN}', '{"n": "\\u0000"}', '{"n": "\\ud800"}', {"n": "x" * 17_000}])
 def test_metadata_that_a_database_could_not_keep_is_refused(people: Company, metadata: Any) -> None:
     assert via_mcp(people, "owner", "activity_post", {"summary": "a", "metadata": metadata}).code == INVALID
