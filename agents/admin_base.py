@@ -3,26 +3,22 @@
 State is never a field of a form. It changes through actions, which call the same domain verbs as MCP and REST.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin
-from django.contrib.admin.utils import quote
+from django.contrib.admin import helpers
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
-from django.utils.html import format_html
 
+from agents.admin_columns import OwnValuesFilter, is_text, list_column, page_column
 from agents.models import PolicyChange, Role
 from duduclaw.adminsite import principal
-from duduclaw.lib.visible import line, visible
+from duduclaw.lib.visible import line
 from mcp.policy import Who
-
-Column = Callable[[Any], Any]
-TEXT = (models.CharField, models.TextField)
 
 
 def someone(request: HttpRequest) -> Who:
@@ -37,57 +33,6 @@ def has_role(request: HttpRequest, role: Role) -> bool:
     """Whether the person's role includes `role`."""
     who = principal(request)
     return who is not None and Role(who.role).rank >= role.rank
-
-
-class OwnRelatedFilter(admin.RelatedFieldListFilter):
-    """A sidebar filter by a related row, offering the workspace's own rows only."""
-
-    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
-        related = model_admin.admin_site.get_model_admin(field.related_model)
-        return [(row.pk, line(str(row), 40)) for row in related.get_queryset(request)[:200]]
-
-
-@cache
-def list_column(model: type[models.Model], name: str) -> str | Column:
-    """A text or relation column as an escaped, single, cut line; other columns as Django shows them."""
-    return as_column(model, name, line)
-
-
-@cache
-def page_column(model: type[models.Model], name: str) -> str | Column:
-    """The same on a page: whole, and a relation is a link."""
-    field = model._meta.get_field(name)
-    if field.many_to_one or field.one_to_one:
-        return named(field, lambda row: link(getattr(row, name)))
-    if field.many_to_many:
-        return named(field, lambda row: visible(", ".join(str(other) for other in getattr(row, name).all())))
-    return as_column(model, name, visible)
-
-
-def as_column(model: type[models.Model], name: str, show: Callable[[str], str]) -> str | Column:
-    """Text passes through `show`; choices, numbers, times and JSON are safe as Django renders them."""
-    field = model._meta.get_field(name)
-    if field.many_to_one or field.one_to_one:
-        return named(field, lambda row: show(str(getattr(row, name) or "")))
-    if isinstance(field, TEXT) and not field.choices:
-        return named(field, lambda row: show(getattr(row, name) or ""))
-    return name
-
-
-def named(field: Any, column: Column) -> Column:
-    """Give a column its field's heading and sort order."""
-    column.__name__ = field.name
-    column.short_description = field.verbose_name  # type: ignore[attr-defined]
-    column.admin_order_field = field.name  # type: ignore[attr-defined]
-    return column
-
-
-def link(row: models.Model | None) -> str:
-    """The row's text as a link to its page."""
-    if row is None or not admin.site.is_registered(type(row)):
-        return line(str(row or ""))
-    address = reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[quote(row.pk)])
-    return format_html('<a href="{}">{}</a>', address, line(str(row)))
 
 
 class WorkspaceAdmin(admin.ModelAdmin):
@@ -118,6 +63,14 @@ class WorkspaceAdmin(admin.ModelAdmin):
         """Choices of a relation: the workspace's own rows."""
         return self.admin_site.get_model_admin(db_field.related_model).get_queryset(request)
 
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Pickers pick: the rows they offer are edited on their own pages."""
+        made = super().formfield_for_dbfield(db_field, request, **kwargs)
+        for right in ("can_add_related", "can_change_related", "can_view_related", "can_delete_related"):
+            if made is not None and hasattr(made.widget, right):
+                setattr(made.widget, right, False)
+        return made
+
     def has_module_permission(self, request: HttpRequest) -> bool:
         return principal(request) is not None
 
@@ -141,8 +94,24 @@ class WorkspaceAdmin(admin.ModelAdmin):
         """Actions marked `permissions=["administer"]`."""
         return has_role(request, Role.ADMIN)
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Any:
         return [self.column(name, list_column) for name in self.list_display]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return [self.filter_of(item) for item in self.list_filter]
+
+    def filter_of(self, item: Any) -> Any:
+        """A text column is filtered by its values, made inert."""
+        if not isinstance(item, str) or not is_text(self.model._meta.get_field(item)):
+            return item
+        return (item, OwnValuesFilter)
+
+    def action_checkbox(self, row: Any) -> Any:
+        """The box before a row; its label for screen readers is inert as well."""
+        box = forms.CheckboxInput(
+            {"class": "action-select", "aria-label": f"Select {line(str(row))}"}, lambda value: False
+        )
+        return box.render(helpers.ACTION_CHECKBOX_NAME, str(row.pk))
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Every column but the hidden ones, all read-only, unless the class says otherwise."""
@@ -162,7 +131,7 @@ class WorkspaceAdmin(admin.ModelAdmin):
         offered = {self.date_hierarchy}
         for item in self.get_list_filter(request):
             plain = item[0] if isinstance(item, list | tuple) else item
-            offered.add(plain if isinstance(plain, str) else plain.parameter_name)  # type: ignore[union-attr]
+            offered.add(plain if isinstance(plain, str) else plain.parameter_name)
         asked = any(lookup == name or lookup.startswith(f"{name}__") for name in offered if name)
         return asked and super().lookup_allowed(lookup, value, request)
 
@@ -178,7 +147,7 @@ class WorkspaceAdmin(admin.ModelAdmin):
         """Policy history of the row, instead of the admin's own log, which would know only the admin's changes."""
         row = self.get_object(request, admin.utils.unquote(object_id))
         if row is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
         context = {
             **self.admin_site.each_context(request),
             "title": f"History: {line(str(row), 60)}",

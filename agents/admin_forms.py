@@ -45,9 +45,7 @@ class FlagField(forms.TypedChoiceField):
     VALUES: ClassVar[dict[str, bool | None]] = {"": None, "true": True, "false": False}
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(
-            choices=self.CHOICES, coerce=self.VALUES.get, empty_value=None, required=False, **kwargs
-        )
+        super().__init__(choices=self.CHOICES, coerce=self.VALUES.get, empty_value=None, required=False, **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, bool) or value is None:
@@ -126,7 +124,7 @@ class ActionAdmin(WorkspaceAdmin):
         raise NotImplementedError
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        made = super().get_form(request, obj, change, **kwargs)
+        made: Any = super().get_form(request, obj, change, **kwargs)
         made.refusal, made.story = _refused.get(request, (None, ""))
         return made
 

@@ -24,6 +24,12 @@ class WithReason(forms.Form):
     reason = forms.CharField(max_length=500, widget=forms.Textarea(attrs={"rows": 3, "cols": 60}))
 
 
+class WithNote(forms.Form):
+    """Yes, and a note if there is something to say."""
+
+    note = forms.CharField(required=False, max_length=500, widget=forms.Textarea(attrs={"rows": 3, "cols": 60}))
+
+
 @dataclass(frozen=True)
 class Question:
     """What the page before an action says. `button` is the verb; `grave` paints it as a danger."""

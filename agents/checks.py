@@ -1,5 +1,6 @@
 """System checks of the house: tenancy, what decides, and the name that our `mcp` shares with another package."""
 
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
@@ -25,7 +26,7 @@ WITHOUT_WORKSPACE: dict[str, str] = {
 
 
 @register
-def tenancy(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def tenancy(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Every model has a workspace, directly or through its agent, or stands on the list above."""
     found: list[CheckMessage] = []
     for model in own_models(app_configs):
@@ -41,7 +42,7 @@ def tenancy(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> list[C
     return found
 
 
-def own_models(app_configs: list[AppConfig] | None) -> list[type[models.Model]]:
+def own_models(app_configs: Sequence[AppConfig] | None) -> list[type[models.Model]]:
     """The models of our applications, without the tables of many-to-many relations."""
     chosen = apps.get_app_configs() if app_configs is None else app_configs
     return [model for config in chosen if config.label in APPS for model in config.get_models()]
@@ -62,7 +63,7 @@ def is_tenant(model: type[models.Model]) -> bool:
 
 
 @register
-def deciding(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def deciding(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """The map of version triggers names tables and columns that exist."""
     columns = {model._meta.db_table: {field.column for field in model._meta.fields} for model in apps.get_models()}
     found: list[CheckMessage] = []
@@ -75,7 +76,7 @@ def deciding(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> list[
 
 
 @register
-def name_of_mcp(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def name_of_mcp(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """The client library of the same name would be imported in place of our application, or the other way round."""
     try:
         version = metadata.version("mcp")
@@ -86,7 +87,7 @@ def name_of_mcp(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> li
 
 
 @register
-def tools(app_configs: list[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def tools(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """What the registry cannot see when a single tool registers: hints that contradict, presets that miss or swell."""
     found: list[CheckMessage] = []
     for tool in registry.every():

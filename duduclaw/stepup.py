@@ -60,7 +60,7 @@ def view(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     back = request.POST.get("next") or request.GET.get("next") or ""
     if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
         back = reverse("admin:index")
-    form = PasswordForm(request.POST or None)
+    form = PasswordForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         if right(request, form.cleaned_data["password"]):
             mark(request)

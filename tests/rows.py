@@ -8,6 +8,7 @@ from django.db import models
 
 from agents.models import Agent, Workspace
 from duduclaw.lib import clock
+from mcp.models import AuditRow, AuditSeal
 from tests.build import Company
 
 numbers = itertools.count(900_000)
@@ -15,6 +16,8 @@ numbers = itertools.count(900_000)
 
 def row_for(model: type[models.Model], company: Company, text: str = "text", **over: Any) -> Any:
     """Save and return one row that belongs to the company's workspace; every free text is `text`."""
+    if model is AuditSeal and "row_uid" not in over:
+        over["row_uid"] = row_for(AuditRow, company, text).uid
     values = {field.name: value(field, company, text) for field in model._meta.concrete_fields if wanted(field)}
     return model._base_manager.create(**{**values, **over})
 

@@ -1,6 +1,6 @@
 """Agents: one form for who they are and what they may use; their state changes through actions."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -8,7 +8,8 @@ from django.http import HttpRequest
 
 from agents.actions import agents, fleet, policy, shapes
 from agents.actions.presets import PRESETS
-from agents.admin_base import WorkspaceAdmin, named, page_column, someone
+from agents.admin_base import WorkspaceAdmin, someone
+from agents.admin_columns import named, page_column
 from agents.admin_forms import ActionAdmin, FlagField, LinesField, VersionedForm
 from agents.admin_pages import Question, WithReason, confirmed, each
 from agents.models import Agent, Capabilities, Permissions, Role
@@ -58,7 +59,9 @@ class AgentForm(VersionedForm):
     static_catalog = forms.BooleanField(required=False)
     grant_ttl_secs = forms.IntegerField(initial=3600, help_text=HELP["grant_ttl_secs"])
     auto_approve_install = forms.BooleanField(required=False)
-    computer_use_mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("container", "native")], initial="container")
+    computer_use_mode = forms.ChoiceField(
+        choices=[(mode, mode) for mode in ("container", "native")], initial="container"
+    )
     computer_use_config = forms.JSONField(required=False, initial=dict)
     can_create_agents = FlagField()
     can_send_cross_agent = FlagField()
@@ -76,8 +79,9 @@ class AgentForm(VersionedForm):
             if row is not None:
                 self.initial.update({name: getattr(row, name) for name in names})
         for name in FLAGS:
-            if isinstance(self.fields.get(name), FlagField):
-                self.fields[name].offer_stored(self.initial.get(name))
+            field = self.fields.get(name)
+            if isinstance(field, FlagField):
+                field.offer_stored(self.initial.get(name))
 
     def patch(self) -> dict[str, Any]:
         """The changes in the shape of REST's PATCH."""
@@ -246,7 +250,7 @@ class PartAdmin(WorkspaceAdmin):
     """A row that hangs on an agent; it is edited on the agent's page."""
 
     workspace_path = "agent__workspace_id"
-    search_fields = ("agent__name",)
+    search_fields: ClassVar[Any] = ("agent__name",)
     list_select_related = ("agent",)
     ordering = ("agent__name",)
 

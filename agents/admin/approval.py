@@ -13,7 +13,8 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
 
 from agents.actions import approvals
-from agents.admin_base import OwnRelatedFilter, WorkspaceAdmin, someone
+from agents.admin_base import WorkspaceAdmin, someone
+from agents.admin_columns import OwnRelatedFilter
 from agents.models import Approval
 from agents.principals import who_for_user
 from duduclaw import stepup
@@ -102,7 +103,7 @@ class ApprovalAdmin(WorkspaceAdmin):
             return HttpResponseRedirect(reverse("admin:agents_approval_changelist"))
         if not stepup.fresh(request):
             return stepup.ask(request, request.get_full_path())
-        form = NoteForm(request.POST or None)
+        form = NoteForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             for row in rows:
                 answer(request, row, decision, form.cleaned_data["note"])

@@ -6,7 +6,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from agents.actions.grants import revoke_grant
-from agents.admin_base import OwnRelatedFilter, WorkspaceAdmin, someone
+from agents.admin_base import WorkspaceAdmin, someone
+from agents.admin_columns import OwnRelatedFilter
 from agents.admin_pages import Question, confirmed, each
 from agents.models import Grant
 from duduclaw.lib import clock

@@ -9,10 +9,11 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.cache import add_never_cache_headers
+from django.utils.cache import add_never_cache_headers
 
 from agents.actions.keys import create_key, revoke_key
-from agents.admin_base import OwnRelatedFilter, someone
+from agents.admin_base import someone
+from agents.admin_columns import OwnRelatedFilter
 from agents.admin_forms import ActionAdmin, ActionForm
 from agents.admin_pages import Question, confirmed, each
 from agents.models import Key, Role

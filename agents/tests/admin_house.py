@@ -13,7 +13,7 @@ from duduclaw.lib import clock
 from mcp.policy import Who
 from tests import build
 
-PASSWORD = "a long enough password"  # noqa: S105
+PASSWORD = "a long enough password"
 ROLES = tuple(Role.values)
 
 
@@ -81,4 +81,3 @@ def question(agent: Any, **over: Any) -> Approval:
         "expires_at": now + WAIT,
     }
     return Approval.objects.create(**{**values, **over})
-
