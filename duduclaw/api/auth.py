@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from agents.actions import roles
 from agents.models import Role
-from agents.principals import BadKey, who_for_key
+from agents.principals import BadKey, who_for_key, who_for_user
 from duduclaw.adminsite import resolve
 from duduclaw.lib import clock
 from duduclaw.lib.rate import Bucket, Limiter
@@ -30,9 +30,9 @@ class Caller:
     is_authenticated: bool = True
 
     @property
-    def pk(self) -> str:
-        """What throttles and logs may call the caller."""
-        return self.who.key or f"{self.who.kind}:{self.who.name}"
+    def pk(self) -> int | None:
+        """The account of a person, as sessions know it; none for a key."""
+        return self.who.user
 
 
 class KeyAuthentication(BaseAuthentication):
@@ -68,7 +68,7 @@ class PersonAuthentication(SessionAuthentication):
         who = resolve(django_request)
         if who is None:
             raise PermissionDenied("you are in no workspace", "no_membership")
-        return Caller(who, lambda: proved(django_request)), who
+        return Caller(who, lambda: proved(user, who.workspace)), who
 
     def enforce_csrf(self, request: Request) -> None:
         try:
@@ -77,9 +77,9 @@ class PersonAuthentication(SessionAuthentication):
             raise PermissionDenied(str(error.detail), "csrf_failed") from None
 
 
-def proved(request: Any) -> Who:
+def proved(user: Any, workspace: str) -> Who:
     """The person as of now. Raises when the membership is gone meanwhile."""
-    who = resolve(request)
+    who = who_for_user(user, workspace)
     if who is None:
         raise PermissionDenied("you are in no workspace", "no_membership")
     return who

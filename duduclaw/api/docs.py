@@ -22,7 +22,7 @@ WORDS = {
     429: "Too many requests; Retry-After says when.",
     500: "A fault here; the log has more.",
 }
-READ, WRITE = (401, 403, 429), (400, 401, 403, 413, 415, 429)
+READ, WRITE = (400, 401, 403, 429), (400, 401, 403, 413, 415, 429)
 
 
 class KeyScheme(OpenApiAuthenticationExtension):

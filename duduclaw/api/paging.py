@@ -41,7 +41,7 @@ class Pages(CursorPagination):
             "type": "object",
             "required": ["results", "next"],
             "properties": {
-                "results": {"type": "array", "items": schema},
+                "results": schema,
                 "next": {
                     "type": "string",
                     "nullable": True,

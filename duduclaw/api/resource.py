@@ -24,6 +24,7 @@ from mcp.errors import InvalidArguments
 from mcp.policy import Who
 
 T = TypeVar("T")
+VERSION = fields.whole(1, 2**31)
 KEY_PARAMETERS = frozenset({"api_key", "apikey", "token", "access_token", "authorization"})
 
 
@@ -37,7 +38,7 @@ class KeyThrottle(BaseThrottle):
         read, write, burst = who.rate
         kind, allowed = ("read", read) if request.method in SAFE_METHODS else ("write", write)
         now = clock.now().timestamp()
-        self.seconds = guards.limiter.check(request.user.pk, kind, now, Bucket(allowed, burst))
+        self.seconds = guards.limiter.check(who.key or f"{who.kind}:{who.name}", kind, now, Bucket(allowed, burst))
         return self.seconds is None
 
     def wait(self) -> float | None:
@@ -64,8 +65,10 @@ class Resource(GenericAPIView[Any]):
         for name, value in request.query_params.items():
             if name.lower() in KEY_PARAMETERS or TOKEN.match(value):
                 raise ParseError("send the key in the Authorization header, never in the address", "key_in_url")
+            if "\0" in value:
+                raise fields.fault(name[:60], "a NUL character is not allowed")
         super().initial(request, *args, **kwargs)
-        if any("\0" in str(part) for part in (*kwargs.values(), *request.query_params.values())):
+        if any("\0" in str(part) for part in kwargs.values()):
             raise NotFound
 
     def changed(self, change: Callable[[], T], **details: Any) -> T:
@@ -119,6 +122,12 @@ class Resource(GenericAPIView[Any]):
         """The query parameters of these names that were sent; blanks ask for nothing."""
         given = self.request.query_params
         return {name: given[name] for name in names if given.get(name)}
+
+
+def take_version(changes: dict[str, Any]) -> int | None:
+    """Take the version that the caller has seen out of a body; None when it sent none."""
+    seen = changes.pop("version", None)
+    return None if seen is None else int(VERSION("version", seen, None))
 
 
 def read(data: Mapping[str, Any], schema: fields.Schema, *required: str) -> dict[str, Any]:

@@ -4,12 +4,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core import signing
 from rest_framework.test import APIClient
 
 from agents.models import Membership, Role
+from duduclaw import stepup
+from duduclaw.api.tests import contract
+from duduclaw.lib import clock
 from tests.build import Company, company, key
 
-PASSWORD = "a long password"  # noqa: S105
+PASSWORD = "a long password"
 
 
 def bearer(token: str) -> APIClient:
@@ -31,10 +35,16 @@ class House:
         """A client with the key of `owner`, `operator`, `external`, `viewer`, ..."""
         return bearer(self.tokens[name])
 
-    def person(self, role: str, *, csrf: bool = False) -> APIClient:
-        """A signed-in person of a role."""
+    def person(self, role: str, *, csrf: bool = False, fresh: bool = True) -> APIClient:
+        """A signed-in person of a role, who has given the password just now."""
         client = APIClient(enforce_csrf_checks=csrf)
         client.force_login(self.people[role])
+        if fresh:
+            session = client.session
+            session[stepup.MARK] = signing.dumps(
+                {"user": self.people[role].pk, "at": clock.now().isoformat()}, salt=stepup.SALT
+            )
+            session.save()
         return client
 
     def everybody(self) -> dict[str, APIClient]:
@@ -59,6 +69,8 @@ def house(slug: str = "acme") -> House:
 
 
 def send(client: APIClient, method: str, path: str, body: Any = None) -> Any:
-    """One JSON request."""
+    """One JSON request; its answer is held against the OpenAPI document."""
     verb = getattr(client, method.lower())
-    return verb(path) if body is None else verb(path, body, format="json")
+    answer = verb(path) if body is None else verb(path, body, format="json")
+    contract.check(method, path, answer)
+    return answer

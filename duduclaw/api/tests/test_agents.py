@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from agents.models import Agent
-from duduclaw.api.tests.house import House, house, send
+from duduclaw.api.tests.house import House, house
 from mcp.models import AuditRow
 
 pytestmark = pytest.mark.django_db
@@ -150,5 +150,5 @@ def test_no_key_no_answer(home: House) -> None:
 def test_an_address_without_its_last_slash_is_the_same(home: House) -> None:
     client = home.key("operator")
     assert client.get("/api/v1/agents").json() == client.get(AGENTS).json()
-    assert send(client, "patch", "/api/v1/agents/owner", {"role": "x"}).json()["role"] == "x"
+    assert client.patch("/api/v1/agents/owner", {"role": "x"}, format="json").json()["role"] == "x"
     assert client.get("/api/v1/nothing").json() == {"error": "not_found", "detail": "no such object"}

@@ -162,7 +162,7 @@ class Approvals(Resource):
 
 def reads_as(status: str) -> Q:
     """The rows whose status reads so now: what is past its end has expired."""
-    lapsed = Q(status__in=(Approval.Status.PENDING, Approval.Status.APPROVED), expires_at__lte=clock.now())
+    lapsed = approvals.lapsed(clock.now())
     if status == Approval.Status.EXPIRED:
         return Q(status=status) | lapsed
     return Q(status=status) & ~lapsed

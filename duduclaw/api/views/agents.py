@@ -10,7 +10,7 @@ from agents.actions.fields import fault, refuse_unknown
 from agents.models import Agent, Key
 from duduclaw.api.docs import documented
 from duduclaw.api.paging import NamePages
-from duduclaw.api.resource import Resource
+from duduclaw.api.resource import Resource, take_version
 from duduclaw.api.serializers.agents import AgentDraft, AgentPatch, AgentSerializer, Explanation, ToolSet
 from mcp import explain
 from mcp.errors import InvalidArguments
@@ -88,7 +88,7 @@ class Detail(OneAgent):
     )
     def patch(self, request: Request, name: str) -> Response:
         changes = dict(request.data)
-        version = changes.pop("version", None)
+        version = take_version(changes)
         row = self.find(name)
         done = self.changed(
             lambda: policy.update_agent(row, by=self.who, changes=changes, version=version), changes=changes

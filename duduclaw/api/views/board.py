@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from agents.actions.fields import Check, boolean, choice, entries, fault, line, refuse_unknown, whole
 from duduclaw.api.docs import documented
-from duduclaw.api.resource import Resource, read
+from duduclaw.api.resource import Resource, read, take_version
 from duduclaw.api.serializers.board import Feedback, Note, Reason, TaskDraft, TaskPatch, TaskSerializer
 from tasks import render
 from tasks.actions import create, finish, update
@@ -93,7 +93,7 @@ class Card(OneTask):
     def patch(self, request: Request, ref: str) -> Response:
         task, changes = self.find(ref), dict(request.data)
         refuse_unknown("", changes, PATCH)
-        version = changes.pop("version", None)
+        version = take_version(changes)
         done = self.changed(lambda: update.update_task(task, by=self.who, version=version, **changes))
         return Response(render.card(done))
 

@@ -11,7 +11,7 @@ from agents.actions import fleet, policy
 from agents.actions.fields import choice
 from agents.models import PlatformSettings, Role
 from duduclaw.api.docs import documented
-from duduclaw.api.resource import Resource, read
+from duduclaw.api.resource import Resource, read, take_version
 from duduclaw.api.serializers.house import (
     AuditSerializer,
     ReleaseDraft,
@@ -46,7 +46,7 @@ class Settings(Resource):
     )
     def patch(self, request: Request) -> Response:
         changes = dict(request.data)
-        version = changes.pop("version", None)
+        version = take_version(changes)
         row = self.changed(
             lambda: policy.update_settings(by=self.who, changes=changes, version=version), changes=changes
         )

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from agents.actions.fields import refuse_unknown
 from agents.actions.policy import refuse_stale
 from duduclaw.api.docs import documented
-from duduclaw.api.resource import Resource, read
+from duduclaw.api.resource import Resource, read, take_version
 from duduclaw.api.serializers.board import (
     CommentDraft,
     CommentSerializer,
@@ -70,7 +70,7 @@ class Card(OneIssue):
     @documented("Change an issue.", IssueSerializer, body=IssuePatch, also=(404, 409))
     def patch(self, request: Request, ref: str) -> Response:
         issue, given = self.find(ref), dict(request.data)
-        version = given.pop("version", None)
+        version = take_version(given)
         refuse_unknown("", given, PATCH)
         changes = read(given, PATCH)
         return Response(issue_card(self.changed(lambda: changed(issue, self.who, version, changes))))
