@@ -89,9 +89,8 @@ def audit_of(tool: str) -> list[tuple[str, str, str]]:
 
 
 def cases(table: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """(tool, label, arguments, {person: code}) rows as one parameter set a person."""
+    """(tool, label, arguments, {person: code}) rows as parameter sets; the people of a row share one company."""
     return [
-        pytest.param(tool, arguments, person, code, id=f"{tool}-{label}-{person}".replace(" ", "_"))
+        pytest.param(tool, arguments, expected, id=f"{tool}-{label}".replace(" ", "_"))
         for tool, label, arguments, expected in table
-        for person, code in expected.items()
     ]
