@@ -81,6 +81,14 @@ def test_children_do_not_outlive_a_killed_supervisor(home: Path) -> None:
         wait_until(lambda: not processes_of(home), "the end of the children", WATCHDOG)
 
 
+@pytest.mark.postgres
+def test_postgresql_is_used_when_named(home: Path, pg_database: str) -> None:
+    with serving(home, DATABASE_URL=pg_database) as served:
+        served.wait_healthy()
+        assert served.child("duduclaw.web") is not None
+        assert not list(home.glob("*.sqlite3"))
+
+
 def test_an_external_redis_is_used_when_named(home: Path) -> None:
     server, port = need("Redis", redis_server()), free_port()
     redis = spawn([server, "--port", str(port), "--save", "", "--dir", str(home), "--daemonize", "no"])
