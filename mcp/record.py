@@ -34,7 +34,7 @@ class Record(Protocol):
     whole: bool
 
     def blocks(self) -> Iterator[Block]:
-        """Tombstones, then the blocks above them, each in order."""
+        """Tombstones, then blocks, each in order; blocks below a tombstone may still be there."""
 
     def entries(self, first: int, last: int) -> Iterator[Entry]:
         """The seals from `first` to `last` in order, with their rows."""

@@ -39,7 +39,7 @@ class Database:
 
     def blocks(self) -> Iterator[Block]:
         """By steps of their numbers."""
-        for kind, low, high in ((TOMBSTONES, 0, self.cut_to), (BLOCKS, self.cut_to, self.last)):
+        for kind, low, high in ((TOMBSTONES, 0, self.cut_to), (BLOCKS, 0, self.last)):
             while step := blocks(f"{kind} AND last > %s AND last <= %s ORDER BY last LIMIT {STEP}", (low, high)):
                 yield from step
                 low = step[-1].last

@@ -59,8 +59,13 @@ def examine(record: Record, key: bytes) -> Report:
 def check_chain(record: Record, key: bytes, report: Report) -> None:
     """Blocks follow each other, tombstones first, and within each its rows."""
     link = stone = GENESIS
-    end, earlier = 0, ""
+    end, earlier, forged = 0, "", 0
     for block in record.blocks():
+        if block.last <= report.cut_to and not block.tombstone:
+            continue  # an interrupted cut left it
+        if block.tombstone and block.first > end + 1 and not same(block.signed(key), block.mac):
+            forged = forged or block.first
+            continue  # what it claims to stand for may be there
         check_block(block, key, end + 1, stone if block.tombstone else link)
         link, end = block.link, block.last
         if block.tombstone:
@@ -72,6 +77,8 @@ def check_chain(record: Record, key: bytes, report: Report) -> None:
     stray = record.stray()
     if stray is not None:
         raise Broken(end + 1, "seal_without_block", f"the seal number {stray} belongs to no block")
+    if forged:
+        raise Broken(min(forged, end + 1), "block_changed", f"the tombstone that begins with {forged} is forged")
 
 
 def check_block(block: Block, key: bytes, expected: int, previous: str) -> None:

@@ -37,10 +37,10 @@ def write(count: int, start: int = 1) -> list[Row]:
     return [audit.insert(row(number)) for number in range(start, start + count)]
 
 
-def record(blocks: int = 3, rows: int = 5) -> None:
+def record(blocks: int = 3, rows: int = 5, start: int = 1) -> None:
     """A sealed record of so many blocks with so many rows each."""
     for block in range(blocks):
-        write(rows, block * rows + 1)
+        write(rows, block * rows + start)
         assert seal.seal() == rows
 
 
