@@ -41,7 +41,7 @@ UP_TO_2, UP_TO_4, UP_TO_8 = GAP % 2, GAP % 4, GAP % 8
 ORDERS = r"(?:instructions?|prompts?|directives?|commands|guidelines|guardrails|programming|safety rules|system rules)"
 SECRETS = (
     r"(?:api[ _-]?keys?|access tokens?|passwords?|credentials?|secrets?|private keys?|env(?:ironment)? variables?"
-    r"|system prompt|conversation history|chat history|\.env)"
+    r"|system prompt|\.env)"
 )
 OUTSIDE = r"(?:https?://|[\w.+-]{1,64}@[\w-]{1,64}\.|webhook|my (?:server|endpoint|email))"
 
@@ -65,14 +65,16 @@ RULES: tuple[Rule, ...] = (
     rule(
         "role_hijack",
         35,
-        "dan|jailbr|unrestricted|uncensored|unfiltered|without|bound by|mode|root|evil|<|[|##|限制|越獄|越狱|制限|脱獄",
+        "dan|jailbr|unrestricted|uncensored|unfiltered|without|bound by|mode|<|[|##|限制|越獄|越狱|制限|脱獄",
         rf"\byou are (?:now|no longer) {UP_TO_2}(?:dan\b|jailbroken|unrestricted|uncensored|unfiltered|bound by"
-        r"|in (?:developer|god|debug|admin|sudo|jailbreak) mode|root\b|evil)",
+        r"|in (?:developer|god|debug|admin|sudo|jailbreak) mode)",
         rf"\b(?:act|behave|respond|pretend) (?:as|like|to be|you are|that you are) {UP_TO_2}(?:dan\b|jailbroken"
         r"|unrestricted|uncensored|unfiltered|without (?:any )?(?:restrictions|rules|filters|limits))",
-        r"\b(?:enter|enable|activate|switch to) (?:developer|god|dan|jailbreak|sudo) mode",
+        r"\b(?:enter|enable|activate|switch to) (?:god|dan|jailbreak|sudo) mode",
         r"<\|(?:im_start|im_end|system|endoftext|start_header_id)\|?>?",
-        r"(?:^|[\s\"\]])(?:\[/?(?:system|inst)\]|<<sys>>|</?system>|#{2,4} ?system ?:)",
+        r"\[/?inst\]|<</?sys>>|</?system>",
+        r"(?:\[system\]|#{2,4} ?system) ?:? ?(?:prompt|override|you (?:are|must|will)|ignore"
+        r"|new (?:orders|instructions|rules|prompt))",
         r"(?:你現在是|你现在是|從現在起你是|从现在起你是|假裝你是|假装你是).{0,8}(?:不受限制|沒有限制|没有限制|越獄|越狱)",
         r"(?:あなたは今から|今からあなたは|お前は今から).{0,10}(?:制限のない|無制限|脱獄)",
         instant=True,
@@ -80,13 +82,13 @@ RULES: tuple[Rule, ...] = (
     rule(
         "tool_abuse",
         30,
-        "without|tell|inform|notify|alert|ask|mention|<|告訴|告诉|通知|詢問|询问|ユーザー|管理者|オペレーター",
+        "without|tell|inform|mention|<|告訴|告诉|ユーザー|管理者|オペレーター",
         rf"\b(?:call|use|invoke|execute|run|trigger) {UP_TO_4}(?:tool|function|command) {UP_TO_8}without "
         r"(?:asking|confirmation|confirming|approval|permission|telling|informing)",
-        r"\b(?:do not|don't|never) (?:tell|inform|notify|alert|ask|mention (?:this|it) to) (?:the |your |any )?"
-        r"(?:user|operator|human|owner|administrator|admin)\b",
+        r"\b(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to) (?:the |your |any )?"
+        r"(?:user|operator|human|owner|administrator|admin)\b(?! (?:until|before|yet|again|unless|twice))",
         r"<(?:tool_call|tool_use|function_calls?|invoke name=|antml:)",
-        r"(?:不要|別|别|勿)(?:告訴|告诉|通知|詢問|询问)(?:使用者|用户|用戶|管理員|管理员|操作員|操作员)",
+        r"(?:不要|別|别|勿)(?:告訴|告诉)(?:使用者|用户|用戶|管理員|管理员|操作員|操作员)",
         r"(?:ユーザー|管理者|オペレーター)(?:に|には)(?:知らせ|伝え|確認し)(?:ないで|るな|ずに)",
         instant=True,
     ),
