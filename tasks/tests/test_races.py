@@ -157,7 +157,7 @@ def test_numbers_given_at_once_have_no_gaps_and_no_twins(people: Company) -> Non
 def test_an_end_and_a_granted_call_on_the_same_task_do_not_block_each_other(people: Company) -> None:
     Capabilities.objects.filter(agent=people.colleague).update(scoped_tools=["tasks_update"])
     for _ in range(20):
-        task = card(people.space, assigned_to=people.owner)
+        task = card(people.space, assigned_to=people.colleague)
         mint(people.colleague, "tasks_update", task_id=task.id, source="operator", by=people.who("operator"))
         done, changed = race(
             [
