@@ -121,8 +121,7 @@ def invalid(why: str, request_id: Id = None) -> WireError:
 
 def check(message: Message, revision: str) -> None:
     """The method exists in the revision and its params have the shape of the schema."""
-    if PROTOCOL_VERSION_META_KEY in message.meta:
-        raise unsupported(str(message.meta[PROTOCOL_VERSION_META_KEY]), message.id)
+    refuse_modern(message)
     if (message.method, revision) not in CLIENT_REQUESTS:
         raise unknown_method(message)
     params = dict(message.params)
@@ -134,13 +133,19 @@ def check(message: Message, revision: str) -> None:
         raise WireError(INVALID_PARAMS, f"Invalid params: {first_fault(error)}", message.id) from None
 
 
+def refuse_modern(message: Message) -> None:
+    """An envelope in `_meta` asks for a revision without a handshake; those come later."""
+    if PROTOCOL_VERSION_META_KEY in message.meta:
+        raise unsupported(str(message.meta[PROTOCOL_VERSION_META_KEY]), message.id)
+
+
 def unknown_method(message: Message) -> WireError:
     """-32601."""
     return WireError(METHOD_NOT_FOUND, f"Method not found: {message.method[:64]}", message.id)
 
 
 def unsupported(requested: str, request_id: Id) -> WireError:
-    """-32022: a revision without a handshake; those come later."""
+    """-32022."""
     data = {"supported": list(REVISIONS), "requested": requested[:32]}
     return WireError(UNSUPPORTED_VERSION, "Unsupported protocol version", request_id, data, http=400)
 

@@ -11,14 +11,15 @@ from websockets.sync.client import ClientConnection, connect
 
 from agents.actions.keys import revoke_key
 from agents.models import Agent, Key
+from duduclaw.lib import rate
 from mcp import registry
 from mcp.models import AuditRow
-from mcp.transports import websocket
+from mcp.transports import edge, websocket
 from tasks.models import Task
 from tests.build import Company, company, key
 from tests.live import Live
 from tests.stack import WATCHDOG, wait_until
-from tests.tools import Door
+from tests.tools import Door, sent
 from tests.wire_clients import ws_client
 
 BATCH = json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
@@ -81,8 +82,9 @@ def test_no_key_or_a_bad_one_is_403_before_the_handshake(mcp_server: Live) -> No
         )
 
 
-def test_strangers_are_counted_by_address(mcp_server: Live) -> None:
-    statuses = [refused(mcp_server.ws_url)[0] for _ in range(62)]
+def test_strangers_are_counted_by_address(mcp_server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge, "strangers", rate.Limiter({"unauthenticated": rate.Bucket(1, 3)}))
+    statuses = [refused(mcp_server.ws_url)[0] for _ in range(4)]
     assert statuses[0] == 403 and statuses[-1] == 429
     with ws_client(mcp_server.url, company().tokens["owner"]) as client:
         assert client.request("ping")["result"] == {}
@@ -119,7 +121,7 @@ def test_frames_that_are_no_message_leave_the_socket_open(mcp_server: Live) -> N
 def test_too_many_frames_that_ask_for_nothing_are_cut_with_1008(
     mcp_server: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket, "NOISE", websocket.rate.Bucket(60, 5))
+    monkeypatch.setattr(websocket, "NOISE", rate.Bucket(60, 5))
     with raw(mcp_server, company().tokens["owner"]) as link:
         with pytest.raises(ConnectionClosed) as caught:
             while True:
@@ -155,6 +157,28 @@ def test_two_slow_calls_on_two_sockets_overlap_and_delay_no_fast_one(mcp_server:
         door.open.set()
         assert one.answer(first)["result"]["isError"] is False
         assert other.answer(second)["result"]["isError"] is False
+
+
+def test_a_call_taken_back_in_the_queue_has_no_effect_no_frame_and_one_row(mcp_server: Live) -> None:
+    door, people = Door(), company()
+    with (
+        registry.temporarily(door.tool()),
+        ws_client(mcp_server.url, people.tokens["owner"]) as one,
+        ws_client(mcp_server.url, people.tokens["owner"]) as other,
+    ):
+        one.begin_call("wait_inside", {"text": "first"})
+        door.wait_entered()
+        one.begin_call("wait_inside", {"text": "second"})
+        number = other.begin_call("wait_inside", {"text": "third"})
+        other.notify("notifications/cancelled", {"requestId": number})
+        other.notify("notifications/cancelled", {"requestId": 999})
+        assert other.request("ping")["result"] == {}
+        door.open.set()
+        wait_until(lambda: AuditRow.objects.filter(tool="wait_inside").count() == 3, "the rows")
+        assert "result" in other.call("tasks_list")
+        assert other.answered(number) is None
+    assert sent() == ["first", "second"]
+    assert [row.outcome for row in AuditRow.objects.filter(tool="wait_inside").order_by("id")] == ["ok", "ok", "cancelled"]
 
 
 def revoke(token: str, people: Company) -> None:

@@ -18,7 +18,7 @@ from mcp.transports import edge, http, tickets
 from mcp.transports.edge import Refusal
 from mcp.transports.http import Exchange, Gone
 from mcp.watch import Watch
-from mcp.wire import Message, Reply, WireError
+from mcp.wire import Id, Message, Reply, WireError
 
 log = logging.getLogger(__name__)
 KEEP_ALIVE = 15.0  # seconds between comments of an idle stream
@@ -28,12 +28,20 @@ EXTERNAL = rate.Bucket(60)  # messages a minute of an external key
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The principal of a request, and the session that it names."""
+    """The principal of a request and the session that its ticket opens, "" when it opens none."""
 
     token: str
     who: Who
-    session: str = ""
-    revision: str = wire.DEFAULT_REVISION
+    ticket: bool  # whether one was sent
+    session: str
+    revision: str
+    closed: bool  # deleted before
+
+    def named(self, request_id: Id = None) -> str:
+        """The session, which must stand. 404 when it does not: unknown, another's, too old or deleted."""
+        if not self.session or self.closed:
+            raise tickets.not_found(request_id)
+        return self.session
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -71,12 +79,21 @@ async def dispatch(exchange: Exchange, methods: Mapping[str, Callable[..., Await
     if draining.now():
         raise restarting()
     token = edge.key_of(exchange.headers)
-    who = await lanes.run(functools.partial(principals.who_for_key, token))
+    sent = edge.one(exchange.headers, "mcp-session-id")
+    caller = await lanes.run(functools.partial(prove, token, sent))
     method = methods.get(exchange.scope["method"])
     if method is None:
         allowed = ", ".join(methods)
         raise Refusal(405, "method_not_allowed", f"use {allowed}", (("allow", allowed),))
-    await method(exchange, Caller(token or "", who))
+    await method(exchange, caller)
+
+
+def prove(token: str | None, ticket: str) -> Caller:
+    """In a lane: the principal of a key, and the session of a ticket. Raises `BadKey`."""
+    who = principals.who_for_key(token)
+    session_name, revision = tickets.opened(ticket, who) if ticket else ("", wire.DEFAULT_REVISION)
+    receipt = receipts.read(session_name) if session_name else None
+    return Caller(token or "", who, bool(ticket), session_name, revision, closed=bool(receipt and receipt.closed))
 
 
 def restarting() -> Refusal:
@@ -94,7 +111,7 @@ async def post(exchange: Exchange, caller: Caller) -> None:
     http.negotiate(exchange.headers)
     message = wire.parse(await exchange.body())
     limit(caller.who, message)
-    link = await connect(exchange, caller, message)
+    link = connect(exchange, caller, message)
     if draining.now():
         raise restarting()
     with draining.work():
@@ -117,29 +134,20 @@ def limit(who: Who, message: Message) -> None:
         raise WireError(wire.RATE_LIMITED, f"Too many requests: try again in {wait} s.", message.id, data, http=429)
 
 
-async def connect(exchange: Exchange, caller: Caller, message: Message) -> Connection:
+def connect(exchange: Exchange, caller: Caller, message: Message) -> Connection:
     """The connection that a message belongs to: a new session's, its session's, or none for a ping."""
-    sent = edge.one(exchange.headers, "mcp-session-id")
-    link = Connection(caller.token, caller.who.key, "http", exchange.note)
+    wire.refuse_modern(message)
+    asked = edge.one(exchange.headers, "mcp-protocol-version")
+    revision = wire.named_revision(asked, caller.revision, message.id)
+    link = Connection(caller.token, caller.who.key, "http", exchange.note, revision)
     link.round_task = edge.round_task(exchange.headers)
     if message.method == "initialize":
         link.session = tickets.issue()
-    elif sent:
-        link.session, link.revision = tickets.opened(sent, caller.who, message.id)
-        await lanes.run(functools.partial(refuse_closed, link.session, message))
+    elif caller.ticket:
+        link.session = caller.named(message.id)
     elif message.method != "ping":
         raise wire.invalid(tickets.NO_TICKET, message.id)
-    link.revision = wire.named_revision(
-        edge.one(exchange.headers, "mcp-protocol-version"), link.revision, message.id
-    )
     return link
-
-
-def refuse_closed(name: str, message: Message | None = None) -> None:
-    """In a lane: a session that was deleted is gone; one that nobody knows of began before a restart."""
-    receipt = receipts.read(name)
-    if receipt is not None and receipt.closed:
-        raise tickets.not_found(message.id if message else None)
 
 
 async def attended(exchange: Exchange, link: Connection, message: Message) -> Reply | None:
@@ -170,7 +178,7 @@ async def stream(exchange: Exchange, caller: Caller) -> None:
     """The GET stream of a session: notifications, and a comment when nothing happens."""
     if not http.accepts_stream(exchange.headers):
         raise Refusal(406, "not_acceptable", "accept text/event-stream")
-    name = await named_session(exchange, caller)
+    name = standing(caller).named()
     ended = asyncio.Event()
 
     async def end(code: int, reason: str) -> None:
@@ -188,16 +196,15 @@ async def stream(exchange: Exchange, caller: Caller) -> None:
     await exchange.close_stream()
 
 
-async def named_session(exchange: Exchange, caller: Caller) -> str:
-    """The session that GET or DELETE is about."""
-    sent = edge.one(exchange.headers, "mcp-session-id")
-    if not sent:
-        raise tickets.missing()
-    return tickets.opened(sent, caller.who)[0]
+def standing(caller: Caller) -> Caller:
+    """GET and DELETE are about a session. Raises 400 when no ticket was sent."""
+    if not caller.ticket:
+        raise Refusal(400, "session_required", tickets.NO_TICKET)
+    return caller
 
 
 async def delete(exchange: Exchange, caller: Caller) -> None:
     """The client is done with the session; again and again is fine."""
-    name = await named_session(exchange, caller)
-    await lanes.run(functools.partial(receipts.closed, name))
+    if not (standing(caller).closed and caller.session):
+        await lanes.run(functools.partial(receipts.closed, caller.named()))
     await exchange.empty(204)

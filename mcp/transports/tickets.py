@@ -13,7 +13,6 @@ from duduclaw.lib import clock
 from duduclaw.lib.ids import new_id
 from mcp import wire
 from mcp.policy import Who
-from mcp.transports.edge import Refusal
 from mcp.wire import Id, WireError
 
 LIFE = 30 * 86_400  # seconds
@@ -32,13 +31,13 @@ def ticket(name: str, revision: str, who: Who) -> str:
     return f"{name}.{revision}.{signature}"
 
 
-def opened(sent: str, who: Who, request_id: Id = None) -> tuple[str, str]:
-    """(name, revision) of the session that a ticket opens. Raises 404 when it is not this principal's, or too old."""
+def opened(sent: str, who: Who) -> tuple[str, str]:
+    """(name, revision) of the session that a ticket opens; ("", standard) when it is another's or too old."""
     name, _, rest = sent.partition(".")
     revision = rest.partition(".")[0]
     genuine = hmac.compare_digest(sent.encode(), ticket(name, revision, who).encode())
     if not genuine or revision not in wire.REVISIONS or age(name) > LIFE:
-        raise not_found(request_id)
+        return "", wire.DEFAULT_REVISION
     return name, revision
 
 
@@ -50,8 +49,3 @@ def age(name: str) -> float:
 def not_found(request_id: Id = None) -> WireError:
     """404: the client must initialize again."""
     return WireError(wire.UNAUTHENTICATED, "Session not found", request_id, http=404)
-
-
-def missing() -> Refusal:
-    """400 where no ticket was sent to GET or DELETE."""
-    return Refusal(400, "session_required", NO_TICKET)
