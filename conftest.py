@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
-from django.db.backends.sqlite3.base import DatabaseOperations as SqliteOperations
+from django.db.backends.postgresql.base import DatabaseWrapper as Postgres
+from django.db.backends.sqlite3.base import DatabaseWrapper as Sqlite
 
 from duduclaw.lib import rate
 from mcp.transports import edge
@@ -38,8 +38,8 @@ def let_flush_through(operations: type[Any]) -> None:
     operations.sql_flush = sql_flush
 
 
-let_flush_through(SqliteOperations)
-let_flush_through(PostgresOperations)
+let_flush_through(Sqlite.ops_class)
+let_flush_through(Postgres.ops_class)
 
 
 def pytest_unconfigure() -> None:
