@@ -3,6 +3,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH" DJANGO_SETTINGS_MODULE=tests.settings
+DUDUCLAW_HOME=$(mktemp -d)
+export DUDUCLAW_HOME
+trap 'rm -rf "$DUDUCLAW_HOME"' EXIT
 failed=0
 
 step() {
