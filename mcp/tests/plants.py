@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
-from mcp.audit import COLUMNS
+from mcp.audit import COLUMNS, LONGEST
 from mcp.models import AuditBlock, AuditRow, AuditSeal
 from mcp.tests.record import sql
 
@@ -52,7 +52,7 @@ def edited_row(random: Random) -> int:
     seq, uid = place(random)
     column = random.choice([name for name in (*COLUMNS, "mac") if name != "uid"])
     old = AuditRow.objects.values_list(column, flat=True).get(uid=uid)
-    room = AuditRow._meta.get_field(column).max_length or 10_000
+    room = {**LONGEST, "mac": 64}.get(column, 10_000)
     sql(f"UPDATE mcp_auditrow SET {column} = %s WHERE uid = %s", altered(random, old, room), uid)
     return seq
 

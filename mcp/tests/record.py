@@ -17,6 +17,7 @@ SPACE = "0190a0e0-0000-7000-8000-000000000001"
 def row(number: int, **over: str) -> Row:
     """A row as a call leaves it; every column has a text of its own."""
     columns = {
+        "workspace": SPACE,
         "tool": "tasks_list",
         "outcome": "ok",
         "reason": f"reason-{number}",
@@ -29,7 +30,7 @@ def row(number: int, **over: str) -> Row:
         "arguments": f'{{"limit": {number}}}',
         "details": f'{{"target": "writer-{number}"}}',
     }
-    return Row(audit.SECURITY if number % 5 == 0 else audit.CALLS, SPACE, **{**columns, **over})
+    return Row(audit.SECURITY if number % 5 == 0 else audit.CALLS, **{**columns, **over})
 
 
 def write(count: int, start: int = 1) -> list[Row]:
