@@ -114,6 +114,8 @@ class ToolCall:
             self.first = self.first or self.seen
         if self.connection.session and self.connection.transport == "http":
             self.receipt = receipts.read(self.connection.session)
+            if self.is_stale() and self.receipt and not self.receipt.stale:
+                receipts.fell_behind(self.connection.session)
 
     async def hold(self) -> None:
         """When the call changed the caller's own set, the client hears of it, and looks, before it has the result."""

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from duduclaw import web
 from duduclaw.asgi import application
+from mcp.push import hub
 from tests.stack import WATCHDOG, free_port, wait_until
 
 
@@ -36,6 +37,15 @@ class Live:
     def mcp_url(self) -> str:
         """Where HTTP clients connect."""
         return f"{self.url}/mcp"
+
+    def settle(self) -> None:
+        """Return when every open stream has been told of all that it must hear by now."""
+
+        async def look() -> None:
+            for watch in hub.all():
+                await watch.tell()
+
+        asyncio.run_coroutine_threadsafe(look(), self.loop).result(WATCHDOG)
 
 
 class Server(web.Server):
