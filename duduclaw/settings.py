@@ -9,7 +9,7 @@ from typing import Any
 import dj_database_url
 
 from duduclaw.lib import valkey
-from duduclaw.lib.env import BadSetting, env, env_bool, env_choice, env_int, env_list
+from duduclaw.lib.env import BadSetting, env, env_bool, env_choice, env_int, env_list, env_origins
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SHORTEST_SECRET = 32  # characters
@@ -84,7 +84,7 @@ TESTING = False
 HOST = env("HOST", "127.0.0.1")
 PORT = env_int("PORT", 8000, 1, 65535)
 ALLOWED_HOSTS = env_list("DUDUCLAW_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
-ALLOWED_ORIGINS = env_list("DUDUCLAW_ALLOWED_ORIGINS")
+ALLOWED_ORIGINS = env_origins("DUDUCLAW_ALLOWED_ORIGINS")
 CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
 
 DATABASES = {"default": database(env("DATABASE_URL", f"sqlite:///{HOME / 'duduclaw.sqlite3'}"))}
@@ -133,7 +133,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "duduclaw.statics.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
