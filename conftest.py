@@ -55,9 +55,7 @@ def valkey() -> Iterator[str]:
 
 
 @pytest.fixture
-def mcp_server(
-    valkey: str, transactional_db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Live]:
+def mcp_server(valkey: str, transactional_db: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """The real ASGI application on a free port, in this process and over the test's database."""
     settings.PORT = settings.PORT
     monkeypatch.setattr(edge, "strangers", rate.Limiter({"unauthenticated": edge.STRANGERS}))

@@ -14,7 +14,7 @@ from duduclaw import settings
 from duduclaw.lib import valkey
 from duduclaw.lib.env import BadSetting
 from duduclaw.lib.lock import hold
-from duduclaw.lib.ports import answers, listen, without_password
+from duduclaw.lib.ports import address, answers, listen, without_password
 from duduclaw.lib.supervisor import Bell, Service, Stopping, stop_together
 
 TICK, SHORT_TICK = 1.0, 0.1  # seconds between looks; short while a child waits for its next start
@@ -83,7 +83,7 @@ def prepare(bell: Bell) -> None:
 def announce() -> None:
     """Say once where to go. No secret is printed: it is in a file for this user alone."""
     print(
-        f"DuDuClaw serves on http://{settings.HOST}:{settings.PORT} "
+        f"DuDuClaw serves on http://{address(settings.HOST, settings.PORT)} "
         f"(admin at /admin/, agents at /mcp; names, passwords and keys in {settings.HOME / 'first-run.json'})",
         flush=True,
     )

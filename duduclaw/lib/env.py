@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 class BadSetting(SystemExit):
@@ -38,6 +39,16 @@ def env_bool(name: str, default: bool) -> bool:
 def env_list(name: str, default: str = "") -> list[str]:
     """A comma list without empty items."""
     return [item.strip() for item in env(name, default).split(",") if item.strip()]
+
+
+def env_origins(name: str) -> list[str]:
+    """A comma list of `scheme://host[:port]`, as browsers send them."""
+    origins = env_list(name)
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}" or not parts.netloc:
+            raise BadSetting(f"{name}: {origin!r} must look like https://ops.example.com, without a path")
+    return origins
 
 
 def env_choice(name: str, default: str, choices: tuple[str, ...]) -> str:

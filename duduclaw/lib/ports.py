@@ -30,11 +30,21 @@ def listen_fault(host: str, port: int) -> str:
     return ""
 
 
+def dialled(host: str) -> str:
+    """Where a client of this machine finds what listens on `host`, without brackets."""
+    bare = host.strip("[]")
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)  # noqa: S104
+
+
+def address(host: str, port: int) -> str:
+    """`host:port` for a link."""
+    bare = dialled(host)
+    return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
+
+
 def answers(host: str, port: int) -> bool:
     """Whether an HTTP server speaks there, seen from this machine."""
-    bare = host.strip("[]")
-    target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)  # noqa: S104
-    connection = HTTPConnection(target, port, timeout=1)
+    connection = HTTPConnection(dialled(host), port, timeout=1)
     try:
         connection.request("HEAD", "/readyz")
         connection.getresponse()

@@ -44,6 +44,8 @@ def listener() -> Iterator[int]:
         ("DATABASE_URL_FILE", "/nowhere/url", "cannot read /nowhere/url"),
         ("REDIS_URL", "unix:///nowhere/redis.sock", "unset REDIS_URL"),
         ("REDIS_URL", "http://127.0.0.1/", "redis://"),
+        ("DUDUCLAW_ALLOWED_ORIGINS", "https://a.example,ops.example.com", "'ops.example.com' must look like https://"),
+        ("DUDUCLAW_ALLOWED_ORIGINS", "https://ops.example.com/", "without a path"),
         ("SENTRY_DSN", "nonsense", "copy it from"),
         ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/x", "correct DATABASE_URL"),
     ],

@@ -9,6 +9,7 @@ from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
 
 from agents.actions.company import SCOPED_TOOL
+from duduclaw.lib.ports import address
 from duduclaw.walk import Door, Step, WalkFailed, walk
 
 WRITER = "writer"
@@ -24,7 +25,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """`--url` for a server elsewhere, `--json` for one list of objects."""
-        parser.add_argument("--url", default=f"http://{settings.HOST}:{settings.PORT}", help="the server's address")
+        parser.add_argument(
+            "--url", default=f"http://{address(settings.HOST, settings.PORT)}", help="the server's address"
+        )
         parser.add_argument("--json", action="store_true", help="print {who, does, outcome, detail} objects")
 
     def handle(self, *args: Any, **options: Any) -> None:

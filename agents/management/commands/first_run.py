@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 from agents.actions.company import Credentials, ensure_company, renew_credentials
 from agents.models import Workspace
 from duduclaw.doctor import unreachable
+from duduclaw.lib.ports import address
 
 FILE = "first-run.json"
 
@@ -36,11 +37,11 @@ class Command(BaseCommand):
 
 def write(path: Path, made: Credentials) -> None:
     """Put the file in place whole. A crash before this point costs nothing: the next run makes new credentials."""
-    address = f"{settings.HOST}:{settings.PORT}"
+    place = address(settings.HOST, settings.PORT)
     content = {
-        "url": f"http://{address}",
-        "mcp_url": f"http://{address}/mcp",
-        "ws_url": f"ws://{address}/ws/mcp/",
+        "url": f"http://{place}",
+        "mcp_url": f"http://{place}/mcp",
+        "ws_url": f"ws://{place}/ws/mcp/",
         "admin": {"username": made.username, "password": made.password},
         "keys": made.keys,
     }
