@@ -170,7 +170,7 @@ class Bridge:
             return
         self.held.append(item)
         if self.answered and item.id is not None:
-            asyncio.get_running_loop().call_later(QUEUED, self.expire, item)
+            asyncio.get_running_loop().call_later(min(QUEUED, self.patience), self.expire, item)
 
     def expire(self, item: Held) -> None:
         """It waited long enough."""

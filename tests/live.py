@@ -59,9 +59,9 @@ class Server(web.Server):
 
 
 @contextmanager
-def serving() -> Iterator[Live]:
+def serving(port: int | None = None) -> Iterator[Live]:
     """Serve until the end of the block, with the options of the web process."""
-    settings.PORT = free_port()
+    settings.PORT = port or free_port()
     server = Server(uvicorn.Config(application, port=settings.PORT, **web.options()))
     thread = threading.Thread(target=server.run, name="live-server", daemon=True)
     thread.start()

@@ -205,6 +205,15 @@ class HttpPeer(Peer):
                 self.end(response.status_code)
         return response
 
+    def call_and_leave(self, name: str, arguments: Frame, seconds: float = 0.5) -> None:
+        """Call a tool and drop the connection when there is no answer after a while."""
+        body = {"jsonrpc": "2.0", "id": next(self.ids), "method": "tools/call"}
+        content = json.dumps({**body, "params": {"name": name, "arguments": arguments}})
+        headers = {"Content-Type": "application/json", **self.headers}
+        with suppress(httpx.ReadTimeout):
+            answer = self.http.post(self.url, content=content, headers=headers, timeout=seconds)
+            raise AssertionError(f"the call was answered: {answer.text}")
+
     def take_events(self, response: httpx.Response) -> None:
         for line in response.iter_lines():
             if line.startswith("data: "):

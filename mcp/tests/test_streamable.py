@@ -1,7 +1,6 @@
 """Streamable HTTP: every row of the table of answers, sessions, streams."""
 
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ from mcp.transports import edge, streamable, tickets
 from tasks.models import Task
 from tests.build import Company, company, key
 from tests.live import Live
-from tests.stack import WATCHDOG, wait_until
+from tests.stack import wait_until
 from tests.tools import Door, peek
 from tests.wire_clients import HttpPeer, http_client, ws_client
 
@@ -331,21 +330,11 @@ def test_W01_a_revoked_key_ends_streams_and_the_next_request_is_401(
 def test_a_client_that_leaves_in_a_call_cancels_nothing(peer: HttpPeer) -> None:
     door = Door()
     with registry.temporarily(door.tool(slow=True)):
-        thread = threading.Thread(target=give_up, args=(peer,))
-        thread.start()
+        peer.call_and_leave("wait_inside", {})
         door.wait_entered()
-        thread.join(WATCHDOG)
         door.open.set()
         row = wait_until(lambda: AuditRow.objects.filter(tool="wait_inside").first(), "the row")
     assert row.outcome == "ok"
-
-
-def give_up(peer: HttpPeer) -> None:
-    """Call and leave without waiting for the answer."""
-    body = {**LIST, "method": "tools/call", "params": {"name": "wait_inside"}}
-    headers = {"Content-Type": "application/json", **peer.headers}
-    with pytest.raises(httpx.ReadTimeout):
-        peer.http.post(peer.url, content=json.dumps(body), headers=headers, timeout=0.5)
 
 
 def test_arguments_omitted_or_null_are_none(peer: HttpPeer) -> None:

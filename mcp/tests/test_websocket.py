@@ -178,7 +178,8 @@ def test_a_call_taken_back_in_the_queue_has_no_effect_no_frame_and_one_row(mcp_s
         assert "result" in other.call("tasks_list")
         assert other.answered(number) is None
     assert sent() == ["first", "second"]
-    assert [row.outcome for row in AuditRow.objects.filter(tool="wait_inside").order_by("id")] == ["ok", "ok", "cancelled"]
+    rows = AuditRow.objects.filter(tool="wait_inside").order_by("id")
+    assert [row.outcome for row in rows] == ["ok", "ok", "cancelled"]
 
 
 def revoke(token: str, people: Company) -> None:
