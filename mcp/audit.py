@@ -5,7 +5,6 @@ sent is masked, cut to its column and has its control characters escaped before 
 """
 
 import json
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any
@@ -15,6 +14,7 @@ from django.db import connection, transaction
 
 from duduclaw.lib import clock, redact
 from duduclaw.lib.ids import new_id
+from duduclaw.lib.oneline import one_line
 from mcp import chain
 from mcp.policy import Who
 
@@ -26,10 +26,10 @@ REFUSALS = {
     "agent_authority_refused": "warning",
     "agent_name_reserved": "warning",
     "delegation_denied": "warning",
-    "injection_suspected": "critical",
+    "injection_suspected": "warning",
     "org_placement_denied": "warning",
     "permission_denied": "warning",
-    "redaction_token": "critical",
+    "redaction_token": "warning",
     "script_sandbox_unavailable": "warning",
 }
 # Every event of the security stream.
@@ -89,7 +89,6 @@ LONGEST = {
     "agent": 120, "key": 36, "request_id": 64, "transport": 16, "ms": 16,
 }  # fmt: skip
 FROM_OUTSIDE = ("tool", "reason", "agent", "request_id")
-HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 INSERT = (
     f"INSERT INTO mcp_auditrow ({', '.join(COLUMNS)}, mac) "  # noqa: S608
     f"VALUES ({', '.join(['%s'] * (len(COLUMNS) + 1))})"
@@ -114,14 +113,7 @@ def fitted(column: str, text: str) -> str:
     """The text as the column keeps it: no secret in a name, one line, not longer than the column."""
     if column in FROM_OUTSIDE:
         text = redact.mask_text(text)
-    if not text.isprintable():
-        text = "".join(map(escaped, text))
-    return text[: LONGEST.get(column)]
-
-
-def escaped(char: str) -> str:
-    """A control, format or separator character as JSON escapes it; JSON text stays the same JSON."""
-    return json.dumps(char)[1:-1] if unicodedata.category(char) in HIDDEN else char
+    return one_line(text)[: LONGEST.get(column)]
 
 
 def call_row(who: Who, tool: str, outcome: str, reason: str, **columns: str) -> Row:

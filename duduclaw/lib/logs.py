@@ -4,6 +4,7 @@ import json
 import logging
 import time
 
+from duduclaw.lib.oneline import one_line
 from duduclaw.lib.redact import mask_text
 
 
@@ -22,4 +23,4 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = mask_text(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False)
+        return one_line(json.dumps(line, ensure_ascii=False))
