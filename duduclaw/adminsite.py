@@ -145,6 +145,7 @@ def waiting(who: Who) -> dict[str, Any]:
     questions = Approval.objects.for_who(who).open(now).select_related("agent")
     keys = Key.objects.for_who(who).filter(revoked_at=None, expires_at__gt=now, expires_at__lte=now + KEY_WARNING)
     return {
+        "waiting": True,
         "pending": questions.order_by("expires_at")[:5],
         "pending_count": questions.count(),
         "stops": FleetStop.objects.for_who(who).filter(released_at=None),

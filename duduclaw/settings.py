@@ -191,6 +191,7 @@ WHITENOISE_USE_FINDERS = True
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
+FORMAT_MODULE_PATH = ["duduclaw.formats"]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["duduclaw.api.auth.KeyAuthentication", "duduclaw.api.auth.PersonAuthentication"],

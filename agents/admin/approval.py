@@ -59,7 +59,7 @@ class ApprovalAdmin(WorkspaceAdmin):
     """Who asks for what, until when, and what was answered."""
 
     hidden = ("digest",)
-    list_display = ("tool", "state", "agent", "kind", "summary", "requested_at", "expires_at", "decided_by")
+    list_display = ("tool", "agent", "state", "summary", "expires_at", "kind", "requested_at", "decided_by")
     list_filter = (StateFilter, "kind", ("agent", OwnRelatedFilter))
     search_fields = ("tool", "call_tool", "summary", "requested_by", "decided_by", "agent__name")
     list_select_related = ("agent",)
