@@ -181,10 +181,15 @@ def result(request_id: Id, body: dict[str, Any]) -> str:
 
 def error(request_id: Id, code: int, message: str, data: dict[str, Any] | None = None) -> str:
     """The frame of an error. What a caller sent may stand in its text, a secret in it may not."""
-    body: dict[str, Any] = {"code": code, "message": redact.TOKEN.sub(redact.MASK, message)}
+    body: dict[str, Any] = {"code": code, "message": masked(message)}
     if data:
-        body["data"] = data
+        body["data"] = {name: masked(value) for name, value in data.items()}
     return dumps({"jsonrpc": "2.0", "id": request_id, "error": body})
+
+
+def masked(value: Any) -> Any:
+    """A text without the keys and tokens in it; anything else as it is."""
+    return redact.TOKEN.sub(redact.MASK, value) if isinstance(value, str) else value
 
 
 def reply_of(fault: WireError) -> Reply:
