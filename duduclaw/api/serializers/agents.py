@@ -38,6 +38,7 @@ class CapabilitiesSerializer(serializers.ModelSerializer[Capabilities]):
     irreversible_tools = tool_list(help_text="A person is asked before each call.")
     maybe_irreversible_tools = tool_list(help_text="Asked for when a call looks risky.")
     db_sources = serializers.ListField(child=serializers.CharField(max_length=64), max_length=100)
+    grant_ttl_secs = serializers.IntegerField(help_text="Seconds that a grant lives; 0 and less mean 3,600.")
     computer_use_config = ComputerUse()
     computer_use_mode = serializers.ChoiceField(choices=["container", "native"])
 
@@ -69,6 +70,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     reports_to = Named(allow_null=True, help_text="An agent's id, or null at the top.")
     capabilities = CapabilitiesSerializer()
     permissions = PermissionsSerializer()
+    version = serializers.IntegerField(read_only=True)
     created_at = Moment(read_only=True)
     warnings = serializers.SerializerMethodField(help_text="List entries that name no tool.")
 
@@ -78,7 +80,6 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "id", "display_name", "role", "department", "reports_to", "status", "preset", "capabilities",
             "permissions", "version", "created_at", "warnings",
         )  # fmt: skip
-        read_only_fields = ("version",)
 
     def get_warnings(self, agent: Agent) -> list[str]:
         """What the lists name although no tool has that name."""

@@ -14,6 +14,8 @@ from mcp.models import AuditRow
 class SettingsSerializer(serializers.ModelSerializer[PlatformSettings]):
     """The sections of a workspace's settings; booleans that were never set are false."""
 
+    version = serializers.IntegerField(read_only=True)
+
     class Meta:
         model = PlatformSettings
         fields = (*PlatformSettings.SECTIONS, "version")
