@@ -40,9 +40,7 @@ def opened(
         "listening": listening,
         "closed_at": None,
     }
-    Session.objects.update_or_create(
-        id=session, defaults=fresh, create_defaults={**fresh, "opened_at": clock.now()}
-    )
+    Session.objects.update_or_create(id=session, defaults=fresh, create_defaults={**fresh, "opened_at": clock.now()})
 
 
 def read(session: str) -> Receipt | None:

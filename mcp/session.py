@@ -1,9 +1,11 @@
 """The method table: a checked message and a connection in, one answer out. Knows no transport."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from agents.principals import BadKey
 from duduclaw import events
 from mcp import lanes, receipts, render, wire
 from mcp.connection import Connection
@@ -11,6 +13,7 @@ from mcp.inflight import Running, inflight
 from mcp.toolcall import tools_call
 from mcp.wire import Message, Reply, WireError
 
+log = logging.getLogger(__name__)
 PROGRESS = 15.0  # seconds between progress notes
 INSTRUCTIONS = (
     "DuDuClaw: your tools are exactly those you may call now. The list changes when an operator or a grant "
@@ -23,7 +26,7 @@ Handler = Callable[[Connection, Message, Running], Awaitable[Reply]]
 async def handle(connection: Connection, message: Message) -> Reply | None:
     """Answer one message; None for a notification, an answer of the client, or a cancelled request.
 
-    Raises `BadKey` when the key opens nothing any more.
+    Raises `BadKey` when the key opens nothing any more; whatever else breaks is an internal error without detail.
     """
     if not message.is_request:
         notified(connection, message)
@@ -33,6 +36,11 @@ async def handle(connection: Connection, message: Message) -> Reply | None:
             return await answered(connection, message, running)
     except WireError as fault:
         return wire.reply_of(fault)
+    except BadKey:
+        raise
+    except Exception:
+        log.exception("%s failed", message.method[:64])
+        return Reply(wire.error(message.id, wire.INTERNAL_ERROR, "Internal error"))
 
 
 async def answered(connection: Connection, message: Message, running: Running) -> Reply | None:

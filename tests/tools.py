@@ -1,6 +1,6 @@
 """Stand-ins for tools that come later, and tools that wait where a test wants them to.
 
-    with registry.temporarily(send_message()): ...
+with registry.temporarily(send_message()): ...
 """
 
 import threading

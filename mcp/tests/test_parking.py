@@ -91,9 +91,7 @@ def test_V04_an_approval_is_for_one_call_of_the_same_arguments(
 
 
 @pytest.mark.parametrize(("decision", "ends"), [("approve", None), ("deny", "approval_denied")])
-def test_a_waiting_call_goes_on_with_the_decision(
-    peer: Peer, people: Company, decision: str, ends: str | None
-) -> None:
+def test_a_waiting_call_goes_on_with_the_decision(peer: Peer, people: Company, decision: str, ends: str | None) -> None:
     number = peer.begin_call("send_message", A)
     decide(pending()[0], people, decision)
     result = peer.answer(number)["result"]
@@ -101,9 +99,7 @@ def test_a_waiting_call_goes_on_with_the_decision(
     assert (sent(), len(rows())) == (["A"] if ends is None else [], 1)
 
 
-def test_a_lost_event_costs_a_look_at_the_rows(
-    peer: Peer, people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_event_costs_a_look_at_the_rows(peer: Peer, people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(push.Hub, "heard", lambda self, event: None)
     monkeypatch.setattr(parking, "SWEEP", 0.05)
     number = peer.begin_call("send_message", A)

@@ -174,7 +174,7 @@ def listener(request: pytest.FixtureRequest, mcp_server: Live) -> Any:
 
 
 def test_the_notification_comes_before_the_result_of_the_call_that_changed_the_set(
-    listener: tuple[Peer, Company]
+    listener: tuple[Peer, Company],
 ) -> None:
     client, people = listener
     task = held_task(client, "one")
@@ -360,9 +360,7 @@ def test_a_client_that_does_not_read_hears_of_the_last_of_300_changes_and_delays
         deaf.close()
 
 
-def test_a_client_that_reads_nothing_for_long_is_cut_off(
-    mcp_server: Live, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_reads_nothing_for_long_is_cut_off(mcp_server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlet, "STUCK", 0.2)
     deaf = Deaf(mcp_server, company().tokens["owner"])
     try:

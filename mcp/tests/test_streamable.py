@@ -54,9 +54,7 @@ def error_of(response: httpx.Response) -> tuple[int, int, Any]:
     return response.status_code, body["error"]["code"], body["id"]
 
 
-def test_initialize_opens_a_session_that_works_and_survives_a_restart(
-    mcp_server: Live, people: Company
-) -> None:
+def test_initialize_opens_a_session_that_works_and_survives_a_restart(mcp_server: Live, people: Company) -> None:
     with http_client(mcp_server.url, people.tokens["owner"]) as client:
         result = client.initialize("2025-06-18")
         assert result["protocolVersion"] == "2025-06-18"

@@ -41,6 +41,11 @@ def turn_away(scope: dict[str, Any]) -> None:
         raise Refusal(429, "rate_limited", f"try again in {wait} s", (("retry-after", str(wait)),))
 
 
+def unavailable() -> Refusal:
+    """The database gives no answer."""
+    return Refusal(503, "unavailable", "no answer from the database; try again", (("retry-after", "2"),))
+
+
 def headers_of(scope: dict[str, Any]) -> dict[str, list[str]]:
     """Header name in lower case -> its values in order."""
     found: dict[str, list[str]] = {}

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import DatabaseError
+
 from agents import principals
 from agents.principals import BadKey
 from duduclaw.lib import clock, rate
@@ -67,6 +69,9 @@ async def guarded(exchange: Exchange, serve: Callable[[], Awaitable[None]]) -> N
             await exchange.json(401, wire.error(None, wire.UNAUTHENTICATED, str(reason)), NO_KEY)
         except WireError as fault:
             await send_reply(exchange, wire.reply_of(fault))
+        except DatabaseError as error:
+            log.warning("a request could not be proved: %s", error)
+            raise edge.unavailable() from None
     except Refusal as refusal:
         await exchange.refuse(refusal)
     except Gone:

@@ -62,6 +62,9 @@ class McpConsumer(AsyncConsumer):
         except BadKey as reason:
             edge.turn_away(self.scope)
             raise Refusal(403, reason.reason, "a valid key is needed") from None
+        except DatabaseError as error:
+            log.warning("a socket could not be proved: %s", error)
+            raise edge.unavailable() from None
         abort = self.scope.get("extensions", {}).get("duduclaw.abort", lambda: None)
         self.outlet = Outlet(self.base_send, abort)
         self.room = asyncio.Semaphore(IN_FLIGHT)
