@@ -81,7 +81,7 @@ def merged(row: models.Model, where: str, schema: fields.Schema, given: Any) -> 
 
 def preset(name: Any) -> str:
     """The name of a role preset, or "" for none."""
-    return fields.choice("", *PRESETS)("preset", name, None)  # type: ignore[no-any-return]
+    return fields.choice("", *PRESETS)("preset", name, None)
 
 
 def with_preset(name: str, capabilities: Any) -> Any:
@@ -215,7 +215,7 @@ def set_role(user: User, *, by: Who, role: str) -> Membership | None:
 def assign(user: User, by: Who, role: str, row: Membership | None) -> Membership | None:
     """Write, change or delete the membership."""
     if row is None:
-        return Membership.objects.create(workspace_id=by.workspace, user=user, role=role)  # type: ignore[no-any-return]
+        return Membership.objects.create(workspace_id=by.workspace, user=user, role=role)
     if not role:
         row.delete()
         return None

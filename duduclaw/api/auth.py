@@ -59,7 +59,7 @@ class KeyAuthentication(BaseAuthentication):
 class PersonAuthentication(SessionAuthentication):
     """A signed-in person with a membership. Every write needs the CSRF token."""
 
-    def authenticate(self, request: Request) -> tuple[Caller, Who] | None:  # type: ignore[override]
+    def authenticate(self, request: Request) -> tuple[Caller, Who] | None:
         django_request: Any = request._request
         user = getattr(django_request, "user", None)
         if user is None or not user.is_active:

@@ -63,8 +63,8 @@ def handler(error: Exception, context: dict[str, Any]) -> Response:
 def api_error(error: exceptions.APIException) -> Response:
     """DRF's own errors, with their headers."""
     headers: dict[str, str] = {}
-    if isinstance(error, exceptions.Throttled) and error.wait is not None:
-        headers["Retry-After"] = str(max(1, int(error.wait)))
+    if isinstance(error, exceptions.Throttled):
+        headers["Retry-After"] = str(max(1, int(getattr(error, "wait", None) or 1)))
         return Response(body("rate_limited", "too many requests; try again later"), 429, headers=headers)
     if (challenge := getattr(error, "auth_header", None)) is not None:
         headers["WWW-Authenticate"] = challenge

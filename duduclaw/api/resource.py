@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
-from rest_framework.exceptions import NotFound, ParseError
+from rest_framework.exceptions import NotAuthenticated, NotFound, ParseError
 from rest_framework.generics import GenericAPIView
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
@@ -28,13 +28,21 @@ VERSION = fields.whole(1, 2**31)
 KEY_PARAMETERS = frozenset({"api_key", "apikey", "token", "access_token", "authorization"})
 
 
+def caller(request: Request) -> Who:
+    """The principal that authentication has found."""
+    who: object = request.auth
+    if not isinstance(who, Who):
+        raise NotAuthenticated
+    return who
+
+
 class KeyThrottle(BaseThrottle):
     """The buckets of the choke point, read or write, for what is no tool call."""
 
     seconds: int | None = None
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        who: Who = request.auth
+        who = caller(request)
         read, write, burst = who.rate
         kind, allowed = ("read", read) if request.method in SAFE_METHODS else ("write", write)
         now = clock.now().timestamp()
@@ -57,12 +65,16 @@ class Resource(GenericAPIView[Any]):
     @property
     def who(self) -> Who:
         """The caller."""
-        who: Who = self.request.auth
-        return who
+        return caller(self.request)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON object that was sent; empty without one. The parser takes nothing else."""
+        return dict(self.request.data) if isinstance(self.request.data, dict) else {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse keys and NUL characters in the address, then DRF's own checks."""
-        for name, value in request.query_params.items():
+        for name, value in self.query.items():
             if name.lower() in KEY_PARAMETERS or TOKEN.match(value):
                 raise ParseError("send the key in the Authorization header, never in the address", "key_in_url")
             if "\0" in value:
@@ -115,12 +127,17 @@ class Resource(GenericAPIView[Any]):
 
     def of_agent(self, rows: QuerySet[Any]) -> Any:
         """The rows with their agents; only those of one when `?agent=` names it."""
-        name = self.request.query_params.get("agent")
+        name = self.query.get("agent")
         return (rows.filter(agent__name=name) if name else rows).select_related("agent")
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query parameters; of one that was sent twice the last."""
+        return {name: str(value) for name, value in self.request.query_params.items()}
 
     def filters(self, *names: str) -> dict[str, str]:
         """The query parameters of these names that were sent; blanks ask for nothing."""
-        given = self.request.query_params
+        given = self.query
         return {name: given[name] for name in names if given.get(name)}
 
 

@@ -34,7 +34,7 @@ class KeyDraft(serializers.Serializer[Any]):
     scopes = serializers.ListField(child=serializers.CharField(), required=False)
     role = serializers.ChoiceField(choices=Role.choices, required=False, help_text="For operator keys.")
     client_id = serializers.CharField(max_length=64, required=False)
-    label = serializers.CharField(max_length=120, required=False)
+    label = serializers.CharField(max_length=120, required=False)  # type: ignore[assignment]
     expires_at = serializers.DateTimeField(required=False, help_text="30 days when absent, at most 365.")
 
 

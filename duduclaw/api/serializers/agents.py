@@ -86,8 +86,8 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         return shapes.warnings(agent)
 
 
-class AgentPatch(serializers.Serializer[Any]):
-    """What a PATCH may hold: objects merge per key, lists are replaced whole."""
+class AgentFields(serializers.Serializer[Any]):
+    """What may be given at hiring and later."""
 
     display_name = serializers.CharField(max_length=120, required=False)
     role = serializers.CharField(max_length=64, required=False, allow_blank=True)
@@ -99,15 +99,19 @@ class AgentPatch(serializers.Serializer[Any]):
     )
     capabilities = CapabilitiesSerializer(partial=True, required=False)
     permissions = PermissionsSerializer(partial=True, required=False)
+
+
+class AgentPatch(AgentFields):
+    """What a PATCH may hold: objects merge per key, lists are replaced whole."""
+
     version = serializers.IntegerField(required=False, help_text="Refused as stale when it is no longer the agent's.")
 
 
-class AgentDraft(AgentPatch):
+class AgentDraft(AgentFields):
     """A new agent."""
 
     id = serializers.CharField(max_length=64)
     display_name = serializers.CharField(max_length=120)
-    version = None
 
 
 class ToolRow(serializers.Serializer[Any]):

@@ -11,8 +11,8 @@ from duduclaw.lib import clock
 class Moment(serializers.DateTimeField):
     """RFC 3339 in UTC with microseconds and `Z`."""
 
-    def to_representation(self, value: datetime | None) -> str | None:
-        return clock.stamp(value) if value else None
+    def to_representation(self, value: datetime) -> str:
+        return clock.stamp(value)
 
 
 class Named(serializers.CharField):

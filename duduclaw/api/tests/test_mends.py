@@ -64,6 +64,7 @@ def allowed(chance: random.Random) -> list[str]:
 
 def some_agent(chance: random.Random, space: Any, number: int) -> Agent:
     """An agent with random switches, lists and state."""
+    switches: dict[str, Any] = {switch: chance.random() < 0.6 for switch in AGENT_SWITCHES}
     made = agent(
         space,
         f"agent-{number}",
@@ -72,7 +73,7 @@ def some_agent(chance: random.Random, space: Any, number: int) -> Agent:
         denied_tools=entries(chance, 0.5),
         scoped_tools=entries(chance, 0.5),
         db_sources=["main"] if chance.random() < 0.5 else [],
-        **{switch: chance.random() < 0.6 for switch in AGENT_SWITCHES},
+        **switches,
     )
     made.status = "paused" if chance.random() < 0.1 else "active"
     made.save()

@@ -69,7 +69,7 @@ class Keys(Resource):
     @documented("Make a key; it is shown this once.", NewKey, status=201, body=KeyDraft)
     def post(self, request: Request) -> Response:
         stepped_up(self)
-        given = read(request.data, NEW_KEY, "kind")
+        given = read(self.body, NEW_KEY, "kind")
         agent = None
         if name := given.pop("agent", ""):
             agent = Agent.objects.for_who(self.who).living().filter(name=name).first()
@@ -190,6 +190,6 @@ class Decide(Resource):
     def post(self, request: Request, ident: str) -> Response:
         stepped_up(self)
         row = self.one(Approval.objects.for_who(self.who).filter(pk=ident).select_related("agent"))
-        given = read(request.data, {"decision": line(16), "note": line(300)}, "decision")
+        given = read(self.body, {"decision": line(16), "note": line(300)}, "decision")
         done = self.changed(lambda: approvals.decide(row, by=self.who, **given), **given)
         return Response(approvals.shown(done))

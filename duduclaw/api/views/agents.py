@@ -41,7 +41,7 @@ class Agents(Resource):
 
     @documented("Create an agent.", AgentSerializer, status=201, body=AgentDraft, also=(409, 422))
     def post(self, request: Request) -> Response:
-        given = dict(request.data)
+        given = self.body
         refuse_unknown("", given, NEW)
         for name in ("id", "display_name"):
             if not given.get(name):
@@ -87,7 +87,7 @@ class Detail(OneAgent):
         also=(404, 409),
     )
     def patch(self, request: Request, name: str) -> Response:
-        changes = dict(request.data)
+        changes = self.body
         version = take_version(changes)
         row = self.find(name)
         done = self.changed(
@@ -118,7 +118,7 @@ class Judged(OneAgent):
 
     def key(self) -> Key | None:
         """The key named in the address."""
-        ident = self.request.query_params.get("key")
+        ident = self.query.get("key")
         return self.one(Key.objects.for_who(self.who).filter(pk=ident).select_related("agent")) if ident else None
 
 
@@ -141,7 +141,7 @@ class Explain(Judged):
         also=(400, 404),
     )
     def get(self, request: Request, name: str) -> Response:
-        agent, tool = self.find(name), request.query_params.get("tool", "")
+        agent, tool = self.find(name), self.query.get("tool", "")
         if not tool:
             raise InvalidArguments("Missing required parameter: tool", "tool")
         return Response(explain.explain(agent, tool, self.key()))

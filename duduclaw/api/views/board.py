@@ -65,7 +65,7 @@ class Tasks(Resource):
 
     @documented("Create a task.", TaskSerializer, status=201, body=TaskDraft, also=(422,))
     def post(self, request: Request) -> Response:
-        draft = create.Draft(**read(request.data, DRAFT, "title"))
+        draft = create.Draft(**read(self.body, DRAFT, "title"))
         made = self.changed(lambda: create.create_task(draft, by=self.who))
         return Response(render.card(made), status=201)
 
@@ -91,7 +91,7 @@ class Card(OneTask):
 
     @documented("Change a task.", TaskSerializer, body=TaskPatch, also=(404, 409, 422))
     def patch(self, request: Request, ref: str) -> Response:
-        task, changes = self.find(ref), dict(request.data)
+        task, changes = self.find(ref), self.body
         refuse_unknown("", changes, PATCH)
         version = take_version(changes)
         done = self.changed(lambda: update.update_task(task, by=self.who, version=version, **changes))
@@ -108,7 +108,7 @@ class Move(OneTask):
     def post(self, request: Request, ref: str) -> Response:
         """Make the move."""
         task = self.find(ref)
-        given = read(request.data, {self.word: text(2_000)}, *([self.word] if self.required else []))
+        given = read(self.body, {self.word: text(2_000)}, *([self.word] if self.required else []))
         done = self.changed(lambda: type(self).verb(task, by=self.who, **given))
         return Response(render.card(done))
 

@@ -45,7 +45,7 @@ class Settings(Resource):
         also=(409,),
     )
     def patch(self, request: Request) -> Response:
-        changes = dict(request.data)
+        changes = self.body
         version = take_version(changes)
         row = self.changed(
             lambda: policy.update_settings(by=self.who, changes=changes, version=version), changes=changes
@@ -62,7 +62,7 @@ class Stop(Resource):
     @documented("Stop work at once; calls are refused until the stop is released.", StopReport, body=StopDraft,
                 also=(404,))  # fmt: skip
     def post(self, request: Request) -> Response:
-        given = read(request.data, {"scope": text(80), "reason": text(fleet.REASON)}, "scope", "reason")
+        given = read(self.body, {"scope": text(80), "reason": text(fleet.REASON)}, "scope", "reason")
         return Response(self.changed(lambda: fleet.stop(by=self.who, **given), **given))
 
 
@@ -74,7 +74,7 @@ class Release(Resource):
 
     @documented("Release a stop; wider and narrower ones stay.", StopReport, body=ReleaseDraft, also=(409,))
     def post(self, request: Request) -> Response:
-        given = read(request.data, {"scope": text(80), "reason": text(fleet.REASON)}, "scope")
+        given = read(self.body, {"scope": text(80), "reason": text(fleet.REASON)}, "scope")
         return Response(self.changed(lambda: fleet.release(by=self.who, scope=given["scope"]), **given))
 
 

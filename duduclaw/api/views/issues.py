@@ -43,7 +43,7 @@ class Issues(Resource):
 
     @documented("Open an issue.", IssueSerializer, status=201, body=IssueDraft)
     def post(self, request: Request) -> Response:
-        given = read(request.data, DRAFT, "title")
+        given = read(self.body, DRAFT, "title")
         made = self.changed(lambda: issues.create_issue(by=self.who, **given))
         return Response(issue_card(made), status=201)
 
@@ -51,7 +51,6 @@ class Issues(Resource):
 class OneIssue(Resource):
     """One issue, by id or key."""
 
-    serializer_class = IssueSerializer
     event = "issue_changed"
 
     def find(self, ref: str) -> Issue:
@@ -63,13 +62,15 @@ class OneIssue(Resource):
 class Card(OneIssue):
     """Read and change."""
 
+    serializer_class = IssueSerializer
+
     @documented("Read an issue.", IssueSerializer, also=(404,))
     def get(self, request: Request, ref: str) -> Response:
         return Response(issue_card(self.find(ref)))
 
     @documented("Change an issue.", IssueSerializer, body=IssuePatch, also=(404, 409))
     def patch(self, request: Request, ref: str) -> Response:
-        issue, given = self.find(ref), dict(request.data)
+        issue, given = self.find(ref), self.body
         version = take_version(given)
         refuse_unknown("", given, PATCH)
         changes = read(given, PATCH)
@@ -96,7 +97,7 @@ class Comments(OneIssue):
 
     @documented("Comment on an issue.", CommentSerializer, status=201, body=CommentDraft, also=(404,))
     def post(self, request: Request, ref: str) -> Response:
-        issue, given = self.find(ref), read(request.data, {"body": text(issues.LONGEST_COMMENT)}, "body")
+        issue, given = self.find(ref), read(self.body, {"body": text(issues.LONGEST_COMMENT)}, "body")
         made = self.changed(lambda: issues.comment_issue(issue.id, given["body"], by=self.who))
         return Response(comment_card(made), status=201)
 

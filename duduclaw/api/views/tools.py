@@ -1,15 +1,18 @@
 """Tools over REST: the same list, and the same choke point, as over MCP."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.actions import approvals
 from agents.models import Approval
 from duduclaw.api import errors
+from duduclaw.api.auth import Caller
 from duduclaw.api.docs import documented
 from duduclaw.api.resource import Resource
 from duduclaw.api.serializers.house import CallResult, Parked, ToolDefinition
@@ -17,6 +20,7 @@ from duduclaw.api.views.access import stepped_up
 from duduclaw.lib.ids import new_id
 from mcp import calls, refusals, registry
 from mcp.calls import Answer, CallRequest
+from mcp.policy import Who
 from mcp.render import definition, visible
 from mcp.scopes import AACWORKFLOW
 
@@ -54,9 +58,9 @@ class CallTool(Resource):
         if tool is not None and tool.human_only:
             stepped_up(self)
         asked = CallRequest(
-            principal=request.user.prove,
+            principal=prover(request),
             name=name,
-            arguments=dict(request.data),
+            arguments=self.body,
             request_id=new_id(),
             transport=TRANSPORT,
             round_task=request.headers.get("X-DuDuClaw-Task"),
@@ -65,6 +69,14 @@ class CallTool(Resource):
         if answer.parked is not None:
             return waiting(self, asked, answer)
         return failed(answer, name) if answer.error or answer.is_error else succeeded(answer)
+
+
+def prover(request: Request) -> Callable[[], Who]:
+    """How the choke point proves the caller anew inside a write."""
+    user: object = request.user
+    if not isinstance(user, Caller):
+        raise NotAuthenticated
+    return user.prove
 
 
 def succeeded(answer: Answer) -> Response:

@@ -24,7 +24,7 @@ class Command(TerminalCommand):
         super().add_arguments(release)
 
     def run(self, options: dict[str, Any]) -> None:
-        by, scope, reason = somebody(workspace(options["workspace"])), options["scope"], options.get("reason")
+        by, scope, reason = somebody(workspace(options["workspace"])), options["scope"], str(options.get("reason", ""))
         if options["verb"] == "stop":
             told = recorded(
                 by, "fleet_stopped", lambda: fleet.stop(by=by, scope=scope, reason=reason), scope=scope, reason=reason
