@@ -1,64 +1,86 @@
-"""Writes in flight when the server is told to stop: each was answered and is in the database, or neither."""
+"""SIGTERM with writes in flight: each was answered and is in the database, or neither."""
 
+import json
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
 
-from tests.stack import WATCHDOG, Stack
-from tests.wire_clients import CLIENTS, Peer
+from tests.stack import WATCHDOG, Stack, wait_until
+from tests.wire_clients import HttpPeer, Peer, WsPeer, http_client, ws_client
 
-WRITERS = 20
-TITLES = "from tasks.models import Task; print(*Task.objects.system().values_list('title', flat=True), sep='\\n')"
-
-
-class Writer(threading.Thread):
-    """Creates one task after the other until the link ends; knows which were answered."""
-
-    def __init__(self, peer: Peer, name: str, under_way: threading.Barrier) -> None:
-        super().__init__(daemon=True)
-        self.peer, self.label, self.under_way = peer, name, under_way
-        self.answered: set[str] = set()
-
-    def run(self) -> None:
-        """The first answer of all opens the barrier; the server is told to stop while all go on."""
-        for number in range(10_000):
-            title = f"{self.label}-{number}"
-            try:
-                frame = self.peer.call("tasks_create", {"title": title})
-            except (AssertionError, OSError, httpx.HTTPError):
-                return
-            if "result" not in frame or frame["result"].get("isError"):
-                return
-            self.answered.add(title)
-            if number == 0:
-                self.under_way.wait(WATCHDOG)
+ENGINES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+WRITES = 20
+TITLES = "from tasks.models import Task; import json; print(json.dumps(list(Task.objects.system().values_list('title', flat=True))))"  # noqa: E501
 
 
-@pytest.mark.parametrize("transport", ["http", "ws"])
-def test_each_write_in_flight_is_answered_and_kept_or_neither(new_stack: Callable[..., Stack], transport: str) -> None:
-    server = new_stack("sqlite")
-    before = set(server.manage("shell", "--no-imports", "-c", TITLES).stdout.splitlines())
-    under_way = threading.Barrier(WRITERS + 1)
-    links = [CLIENTS[transport](server.url, server.keys["operator"]) for _ in range(WRITERS)]
-    peers = [link.__enter__() for link in links]
-    writers = [Writer(peer, f"{transport}-{index}", under_way) for index, peer in enumerate(peers)]
-    try:
-        for writer, peer in zip(writers, peers, strict=True):
+def titles(server: Stack) -> set[str]:
+    """What stands on the board."""
+    return set(json.loads(server.manage("shell", "--no-imports", "-c", TITLES).stdout))
+
+
+def write_on(peer: Peer, name: str, answered: set[str], going: threading.Event) -> None:
+    """Create tasks one after the other until the server is gone, and note each that was answered."""
+    for number in range(10_000):
+        title = f"{name}-{number}"
+        try:
+            frame = peer.call("tasks_create", {"title": title})
+        except (AssertionError, ConnectionClosed, httpx.TransportError):
+            return
+        if "result" not in frame:
+            return
+        answered.add(title)
+        going.set()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_20_writes_in_flight_at_sigterm_are_answered_and_kept_or_neither(
+    new_stack: Callable[..., Stack], engine: str
+) -> None:
+    server = new_stack(engine)
+    answered: set[str] = set()
+    with ExitStack() as clients:
+        writers: list[tuple[threading.Thread, threading.Event]] = []
+        peers: list[Peer] = []
+        for number in range(WRITES):
+            connect = (ws_client, http_client)[number % 2]
+            peer = clients.enter_context(connect(server.url, server.keys["lead"]))
             peer.initialize()
-            writer.start()
-        under_way.wait(WATCHDOG)
+            peers.append(peer)
+            going = threading.Event()
+            thread = threading.Thread(target=write_on, args=(peer, f"w{number}", answered, going), daemon=True)
+            writers.append((thread, going))
+        for thread, _ in writers:
+            thread.start()
+        assert all(going.wait(WATCHDOG) for _, going in writers)
         server.webs[0].process.send_signal(signal.SIGTERM)
         server.webs[0].process.wait(WATCHDOG)
-        for writer in writers:
-            writer.join(WATCHDOG)
-            assert not writer.is_alive()
-    finally:
-        for link in links:
-            link.__exit__(None, None, None)
-    kept = set(server.manage("shell", "--no-imports", "-c", TITLES).stdout.splitlines()) - before
-    answered = set().union(*(writer.answered for writer in writers))
-    assert len(answered) >= WRITERS
-    assert kept == answered
+        for thread, _ in writers:
+            thread.join(WATCHDOG)
+        assert {peer.ended for peer in peers if isinstance(peer, WsPeer)} == {1001}
+        assert not [peer for peer in peers if isinstance(peer, HttpPeer) and peer.ended not in (None, 503)]
+    written = {title for title in titles(server) if title.startswith("w")}
+    assert written == answered and len(answered) >= WRITES
+    assert "Traceback" not in server.log()
+
+
+def test_parked_calls_end_as_pending_and_the_process_ends_in_time(new_stack: Callable[..., Stack]) -> None:
+    server = new_stack("sqlite")
+    scope = (
+        "from agents.models import Capabilities; "
+        "Capabilities.objects.filter(agent__name='lead').update(approval_required_tools=['tasks_create'])"
+    )
+    server.manage("shell", "--no-imports", "-c", scope)
+    with ws_client(server.url, server.keys["lead"]) as peer:
+        peer.initialize()
+        number = peer.begin_call("tasks_create", {"title": "x"}, token="p")
+        count = "from agents.models import Approval; print(Approval.objects.system().count())"
+        wait_until(lambda: server.manage("shell", "--no-imports", "-c", count).stdout.strip() == "1", "the question")
+        server.webs[0].process.send_signal(signal.SIGTERM)
+        assert peer.answer(number)["result"]["structuredContent"]["error"] == "approval_pending"
+        assert peer.wait_ended() == 1001
+        server.webs[0].process.wait(WATCHDOG)
