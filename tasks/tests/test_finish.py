@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents.actions.grants import mint
-from agents.models import Grant
+from agents.models import Capabilities, Grant
 from agents.principals import who_for_key
 from duduclaw.lib import clock
 from mcp.errors import InvalidArguments, Refused
@@ -226,3 +226,13 @@ def test_grants_end_where_the_task_ends(people: Company, end: str, lives: bool) 
     assert grant.revoke_reason == ("" if lives else "task_phase_end")
     other.refresh_from_db()
     assert other.revoked_at is None
+
+
+def test_the_call_that_ends_the_task_may_stand_on_its_grant(people: Company) -> None:
+    Capabilities.objects.filter(agent=people.owner).update(scoped_tools=["tasks_complete"])
+    task = card(people.space, tags=["grant:tasks_complete"])
+    assert via_mcp(people, "owner", "tasks_complete", {"task_id": task.id}).code == "capability_grant_missing"
+    via_mcp(people, "owner", "tasks_claim", {"task_id": task.id})
+    assert via_mcp(people, "owner", "tasks_complete", {"task_id": task.id}).code == OK
+    assert now_of(task).status == "done"
+    assert not Grant.objects.system().filter(revoked_at=None).exists()
