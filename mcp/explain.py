@@ -32,6 +32,7 @@ OPEN = {
 
 Change = tuple[str, datetime]
 UNKNOWN: tuple[None, None] = (None, None)
+STOP_FIELDS = ("stopped", "released")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,7 @@ def fields(step: Step, tool: Tool) -> tuple[str, ...]:
         return (step.refusal.error,) if step.refusal else both
     if step.gate == "G8" and tool.switch:
         return (".".join(WORKSPACE_SWITCHES.get(tool.switch, (tool.switch,))),)
-    return {"G1": ("stopped", "released"), "G2": ("status",), "G4": ("key",), "G9": ("scoped_tools",)}.get(
-        step.gate, ()
-    )
+    return {"G1": STOP_FIELDS, "G2": ("status",), "G4": ("key",), "G9": ("scoped_tools",)}.get(step.gate, ())
 
 
 def held(judged: Subject, tool: Tool) -> Grant | None:
@@ -149,26 +148,32 @@ def held(judged: Subject, tool: Tool) -> Grant | None:
 
 
 class History:
-    """The last change of each field that decides for a subject, read once."""
+    """When each field that decides for a subject was last changed, and by whom."""
 
     def __init__(self, judged: Subject) -> None:
-        refs = [judged.who.workspace, *([judged.agent.id] if judged.acts else [])]
-        rows = PolicyChange.objects.for_who(judged.who)
-        self.newest: dict[str, Change] = {}
-        for row in rows.filter(ref__in=refs).order_by("changed_at", "id"):
-            self.newest[row.field] = (row.changed_by, row.changed_at)
-        for row in rows.filter(subject="stop", name__in=scopes_of(judged)).order_by("changed_at", "id"):
-            self.newest[row.field] = (row.changed_by, row.changed_at)
-        if judged.key is not None:
-            self.newest["key"] = (judged.key.created_by, judged.key.created_at)
+        self.judged = judged
+        self.rows = PolicyChange.objects.for_who(judged.who).order_by("-changed_at", "-id")
 
     def last(self, *fields: str) -> Change | tuple[None, None]:
-        """The newest change of some fields, else the agent's creation when there are any."""
-        known = [self.newest[field] for field in fields if field in self.newest]
-        if known:
-            return max(known, key=lambda change: change[1])
-        agents_own = any("." not in field and field not in ("stopped", "released", "key") for field in fields)
-        return self.newest.get("created", UNKNOWN) if agents_own else UNKNOWN
+        """The newest change of some fields, else the agent's creation when they are its own."""
+        if fields == ("key",):
+            key = self.judged.key
+            return (key.created_by, key.created_at) if key else UNKNOWN
+        if fields == STOP_FIELDS:
+            return self.newest(subject="stop", name__in=scopes_of(self.judged))
+        if not fields:
+            return UNKNOWN
+        if "." in fields[0]:
+            return self.newest(subject="settings", ref=self.judged.who.workspace, field__in=fields)
+        if not self.judged.acts:
+            return UNKNOWN
+        mine = {"subject": "agent", "ref": self.judged.agent.id}
+        changed = self.newest(**mine, field__in=fields)
+        return self.newest(**mine, field="created") if changed == UNKNOWN else changed
+
+    def newest(self, **which: Any) -> Change | tuple[None, None]:
+        """Who and when of the newest matching line."""
+        return self.rows.filter(**which).values_list("changed_by", "changed_at").first() or UNKNOWN
 
 
 def scopes_of(judged: Subject) -> list[str]:

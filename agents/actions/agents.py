@@ -51,7 +51,7 @@ def create_agent(
         Permissions.objects.create(agent=row)
         record(by, "agent", row.id, row.name, "created", None, {"display_name": display_name})
         asked = {"department": department, "role": role, "status": status, "preset": preset}
-        rights = {"capabilities": dict(capabilities or {}), "permissions": permissions}
+        rights = {"capabilities": {} if capabilities is None else capabilities, "permissions": permissions}
         policy.record_all(by, row, policy.apply(by, row, {**asked, **rights}))
         events.publish("policy", agent=row.id)
     return row
@@ -59,11 +59,11 @@ def create_agent(
 
 def allowed_by(
     by: Who, capabilities: Mapping[str, Any] | None, permissions: Mapping[str, Any] | None
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """The permissions that a maker may give; an agent's hires start with less, and it opens nothing for them."""
     if not by.is_agent:
         roles.need(by, Role.OPERATOR, "creating an agent")
-        return dict(permissions or {})
+        return {} if permissions is None else permissions
     if capabilities or permissions:
         raise Refused("insufficient_role", "capabilities and permissions are given by people")
     return {"can_create_agents": False, "can_schedule_tasks": False}
@@ -129,7 +129,13 @@ def remove_agent(agent: Agent, *, by: Who) -> Agent:
     now = clock.now()
     with transaction.atomic():
         policy.lock(by)
-        row = Agent.objects.for_who(by).select_for_update().filter(pk=agent.pk).exclude(status="removed").first()
+        row = (
+            Agent.objects.for_who(by)
+            .select_for_update(no_key=True)
+            .filter(pk=agent.pk)
+            .exclude(status="removed")
+            .first()
+        )
         if row is None:
             raise Refused("not_found", "no such agent")
         before, row.status, row.removed_at = row.status, Agent.Status.REMOVED, now
@@ -151,7 +157,7 @@ def restore_agent(agent: Agent, *, by: Who) -> Agent:
     roles.need(by, Role.OPERATOR, "restoring an agent")
     with transaction.atomic():
         policy.lock(by)
-        row = Agent.objects.for_who(by).select_for_update().filter(pk=agent.pk, status="removed").first()
+        row = Agent.objects.for_who(by).select_for_update(no_key=True).filter(pk=agent.pk, status="removed").first()
         if row is None:
             raise Refused("not_found", "no removed agent of that name")
         refuse_taken(by, row.name)

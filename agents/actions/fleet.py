@@ -7,9 +7,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from agents import relations
-from agents.actions import roles
+from agents.actions import policy, roles
 from agents.actions.history import record
-from agents.models import Agent, FleetStop, Role, Workspace
+from agents.models import Agent, FleetStop, Role
 from duduclaw import events
 from duduclaw.lib import clock
 from mcp.errors import InvalidArguments, Refused
@@ -42,7 +42,7 @@ def stop(*, by: Who, scope: str, reason: str) -> dict[str, Any]:
     if not 0 < len(reason) <= REASON:
         raise InvalidArguments(f"Invalid parameter reason: must have 1 to {REASON} characters", "reason")
     with transaction.atomic():
-        lock(by)
+        policy.lock(by)
         targets = resolve(by, scope)
         for target in targets:
             put(by, target, reason)
@@ -57,18 +57,13 @@ def release(*, by: Who, scope: str) -> dict[str, Any]:
     started = time.perf_counter()
     roles.need(by, Role.OPERATOR, "releasing a stop")
     with transaction.atomic():
-        lock(by)
+        policy.lock(by)
         targets = [target for target in named(scope) if standing(by, target).exists()]
         if not targets:
             raise Refused("not_stopped", f"{scope[:64]} is not stopped")
         for target in targets:
             lift(by, target)
     return report(by, targets, started)
-
-
-def lock(by: Who) -> None:
-    """Stops of one workspace are made one after the other."""
-    list(Workspace.objects.select_for_update().filter(pk=by.workspace))
 
 
 def named(scope: str) -> list[Target]:

@@ -33,7 +33,13 @@ def update_agent(agent: Agent, *, by: Who, changes: Mapping[str, Any], version: 
     fields.refuse_unknown("", changes, AGENT_FIELDS)
     with transaction.atomic():
         lock(by)
-        row = Agent.objects.for_who(by).select_for_update().filter(pk=agent.pk).exclude(status="removed").first()
+        row = (
+            Agent.objects.for_who(by)
+            .select_for_update(no_key=True)
+            .filter(pk=agent.pk)
+            .exclude(status="removed")
+            .first()
+        )
         if row is None:
             raise Refused("not_found", "no such agent")
         refuse_stale(row.version, version)
@@ -132,7 +138,7 @@ def parent_of(by: Who, name: Any) -> Agent:
 
 def lock(by: Who) -> None:
     """The first lock of every change: policy of one workspace changes one step at a time."""
-    list(Workspace.objects.select_for_update().filter(pk=by.workspace))
+    list(Workspace.objects.select_for_update(no_key=True).filter(pk=by.workspace))
 
 
 def refuse_stale(stands: int, seen: int | None) -> None:
@@ -152,7 +158,7 @@ def update_settings(*, by: Who, changes: Mapping[str, Any], version: int | None 
     with transaction.atomic():
         lock(by)
         PlatformSettings.objects.get_or_create(workspace_id=by.workspace)
-        row: PlatformSettings = PlatformSettings.objects.for_who(by).select_for_update().get()
+        row: PlatformSettings = PlatformSettings.objects.for_who(by).select_for_update(no_key=True).get()
         refuse_stale(row.version, version)
         sections = {
             name: fields.merge(name, shapes.SETTINGS[name], getattr(row, name), changes[name]) for name in changes

@@ -10,7 +10,6 @@ from rest_framework.response import Response
 
 from agents.principals import BadKey
 from mcp.errors import GateRefused, InvalidArguments, Refused
-from mcp.policy import Who
 
 log = logging.getLogger(__name__)
 NOT_FOUND = {"error": "not_found", "detail": "no such object"}
@@ -74,6 +73,4 @@ def api_error(error: exceptions.APIException) -> Response:
     return Response(body(code, detail), error.status_code, headers=headers)
 
 
-def is_refusal(response: Response, who: object) -> bool:
-    """Whether an answer to a known caller's write is a refusal that the record keeps."""
-    return isinstance(who, Who) and response.status_code in (403, 404, 409, 422)
+REFUSALS = frozenset({403, 404, 409, 422})  # what the record keeps of a known caller's write

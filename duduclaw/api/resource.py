@@ -104,13 +104,19 @@ class Resource(GenericAPIView[Any]):
     def handle_exception(self, exc: Exception) -> Response:
         """The error's answer; a refused write is kept in the record."""
         response = super().handle_exception(exc)
-        refused = self.request.method not in SAFE_METHODS and errors.is_refusal(response, self.request.auth)
-        if refused and self.refusals_recorded:
+        refused = self.request.method not in SAFE_METHODS and response.status_code in errors.REFUSALS
+        if refused and self.refusals_recorded and isinstance(self.request.auth, Who):
             reason = getattr(exc, "reason", "")
             self.tell(
                 "rest_refused", "warning", status=response.status_code, error=response.data["error"], reason=reason
             )
         return response
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Nothing that a caller may see is kept by a cache."""
+        made = super().finalize_response(request, response, *args, **kwargs)
+        made["Cache-Control"] = "no-store"
+        return made
 
     def one(self, rows: QuerySet[Any]) -> Any:
         """The row, or 404 in the same words whether it is absent or another workspace's."""

@@ -1,6 +1,6 @@
 """Keys, grants and approvals."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Q
@@ -31,11 +31,11 @@ def moment(where: str, value: Any, stored: Any = None) -> datetime:
     """An RFC 3339 instant with its offset."""
     try:
         found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+        if found.tzinfo is None:
+            raise fault(where, "must have an offset or Z")
+        return found.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
         raise fault(where, "must be an RFC 3339 time") from None
-    if found.tzinfo is None:
-        raise fault(where, "must have an offset or Z")
-    return found
 
 
 NEW_KEY = {

@@ -1,6 +1,5 @@
 """Settings of the workspace, the fleet stop, and the record."""
 
-from datetime import UTC
 from typing import Any
 
 from django.db.models import QuerySet
@@ -107,4 +106,4 @@ def rows(workspace: str, wanted: dict[str, str]) -> QuerySet[Any]:
     if "outcome" in wanted:
         choice(audit.OK, audit.DENIED, audit.INVALID, audit.ERROR, audit.CANCELLED)("outcome", wanted["outcome"], None)
     found = AuditRow.objects.filter(workspace=workspace, stream=stream, **wanted)
-    return found.filter(timestamp__gte=clock.stamp(moment("since", since).astimezone(UTC))) if since else found
+    return found.filter(timestamp__gte=clock.stamp(moment("since", since))) if since else found
