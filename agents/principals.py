@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -16,7 +17,7 @@ from django.db import connection
 from agents.models import Agent, FleetStop, Grant, Key, Membership, PlatformSettings, Role
 from agents.versions import FLAGS, SWITCHES
 from duduclaw.lib import clock
-from mcp import matching, scopes
+from mcp import scopes
 from mcp.policy import Who
 
 TOKEN = re.compile(r"ddc_(live|test)_[0-9a-f]{32}\Z", re.ASCII)
@@ -123,28 +124,27 @@ def refuse_dead(key: Key) -> None:
 
 def for_agent_key(key: Key, seen: dict[Ref, int]) -> Who:
     """An agent by its own key, or a run by the key minted for it."""
-    fields = agent_fields(key.agent)
-    ends = [key.expires_at, *([fields["valid_until"]] if fields["valid_until"] else [])]
-    return Who(
-        **{
-            **fields,
-            "kind": key.kind,
-            "key": key.id,
-            "key_prefix": key.prefix,
-            "task": key.task_id,
-            "scopes": frozenset(key.scopes),
-            "version": tuple(seen.values()),
-            "valid_until": min(ends),
-        }
+    if key.agent is None:
+        raise BadKey("agent_gone")
+    who = who_for_agent(key.agent)
+    return replace(
+        who,
+        kind=key.kind,
+        key=key.id,
+        key_prefix=key.prefix,
+        task=key.task_id,
+        scopes=held(key),
+        version=tuple(seen.values()),
+        valid_until=min(who.valid_until or key.expires_at, key.expires_at),
     )
 
 
 def for_plain_key(key: Key, seen: dict[Ref, int]) -> Who:
     """An operator's automation, or an external client."""
     external = key.kind == Key.Kind.EXTERNAL
-    held = frozenset(key.scopes)
-    if not external and key.role == Role.VIEWER:
-        held = (held - {scopes.ADMIN}) | {scopes.VIEWER}
+    carried = held(key)
+    if not external and key.role == Role.VIEWER and scopes.ADMIN in carried:
+        carried = (carried - {scopes.ADMIN}) | {scopes.VIEWER}
     return Who(
         kind=key.kind,
         workspace=key.workspace_id,
@@ -153,7 +153,7 @@ def for_plain_key(key: Key, seen: dict[Ref, int]) -> Who:
         key_prefix=key.prefix,
         role="" if external else key.role,
         stopped=stopped(key.workspace_id, None) if external else "",
-        scopes=held,
+        scopes=carried,
         switches=workspace_switches(key.workspace_id, responsibilities=not external),
         rate=rate(key.workspace_id, external=external),
         version=tuple(seen.values()),
@@ -161,9 +161,37 @@ def for_plain_key(key: Key, seen: dict[Ref, int]) -> Who:
     )
 
 
+def held(key: Key) -> frozenset[str]:
+    """The scopes on a key; what is no list of strings holds nothing."""
+    listed = key.scopes if isinstance(key.scopes, list) else []
+    return frozenset(scope for scope in listed if isinstance(scope, str))
+
+
 def who_for_agent(agent: Agent) -> Who:
     """An agent without a named key, judged with scope `admin` (explain, lists, preview)."""
-    return Who(**agent_fields(agent))
+    caps = getattr(agent, "capabilities", None)
+    grants = list(Grant.objects.system().filter(agent=agent).active(clock.now()).values_list("tool", "expires_at"))
+    return Who(
+        kind="agent",
+        workspace=agent.workspace_id,
+        name=agent.name,
+        agent=agent.id,
+        status=agent.status,
+        department=agent.department,
+        stopped=stopped(agent.workspace_id, agent),
+        scopes=frozenset({scopes.ADMIN}),
+        switches=workspace_switches(agent.workspace_id, responsibilities=True) | agent_switches(caps),
+        denied=entries(caps, "denied_tools"),
+        allowed=entries(caps, "allowed_tools"),
+        scoped=entries(caps, "scoped_tools"),
+        approval_required=entries(caps, "approval_required_tools"),
+        irreversible=entries(caps, "irreversible_tools"),
+        maybe_irreversible=entries(caps, "maybe_irreversible_tools"),
+        refused_permissions=refused_permissions(agent),
+        rate=rate(agent.workspace_id, external=False),
+        grants=frozenset(tool for tool, _ in grants),
+        valid_until=min((end for _, end in grants), default=None),
+    )
 
 
 def who_for_user(user: AbstractBaseUser, workspace: str | None = None) -> Who | None:
@@ -182,33 +210,6 @@ def who_for_user(user: AbstractBaseUser, workspace: str | None = None) -> Who | 
         scopes=frozenset({scopes.VIEWER if viewer else scopes.ADMIN}),
         switches=workspace_switches(membership.workspace_id, responsibilities=True),
     )
-
-
-def agent_fields(agent: Agent) -> dict[str, object]:
-    """The part of a `Who` that hangs on the agent alone."""
-    caps = getattr(agent, "capabilities", None)
-    grants = list(Grant.objects.system().filter(agent=agent).active(clock.now()).values_list("tool", "expires_at"))
-    return {
-        "kind": "agent",
-        "workspace": agent.workspace_id,
-        "name": agent.name,
-        "agent": agent.id,
-        "status": agent.status,
-        "department": agent.department,
-        "stopped": stopped(agent.workspace_id, agent),
-        "scopes": frozenset({scopes.ADMIN}),
-        "switches": workspace_switches(agent.workspace_id, responsibilities=True) | agent_switches(caps),
-        "denied": entries(caps, "denied_tools"),
-        "allowed": entries(caps, "allowed_tools"),
-        "scoped": entries(caps, "scoped_tools"),
-        "approval_required": entries(caps, "approval_required_tools"),
-        "irreversible": entries(caps, "irreversible_tools"),
-        "maybe_irreversible": entries(caps, "maybe_irreversible_tools"),
-        "refused_permissions": refused_permissions(agent),
-        "rate": rate(agent.workspace_id, external=False),
-        "grants": frozenset(matching.bare(tool) for tool, _ in grants),
-        "valid_until": min((end for _, end in grants), default=None),
-    }
 
 
 def entries(caps: object | None, name: str) -> tuple[str, ...]:

@@ -34,9 +34,22 @@ DECIDING: dict[str, Deciding] = {
     "agents_permissions": Deciding("agent", "agent_id", FLAGS),
     "agents_grant": Deciding("agent", "agent_id", ("tool", "expires_at", "revoked_at")),
     "agents_key": Deciding(
-        "key", "id", ("workspace_id", "kind", "agent_id", "client_id", "digest", "scopes", "role", "task_id",
-                      "expires_at", "revoked_at"),
-    ),  # fmt: skip
+        "key",
+        "id",
+        (
+            "workspace_id",
+            "kind",
+            "agent_id",
+            "client_id",
+            "prefix",
+            "digest",
+            "scopes",
+            "role",
+            "task_id",
+            "expires_at",
+            "revoked_at",
+        ),
+    ),
     "agents_platformsettings": Deciding("workspace", "workspace_id", ("integrations", "responsibilities", "rate")),
     "agents_fleetstop": Deciding("workspace", "workspace_id", ("scope", "target", "released_at")),
     "agents_membership": Deciding("user", "user_id", ("workspace_id", "role")),
@@ -55,9 +68,7 @@ def statements(vendor: str) -> list[str]:
     made: list[str] = []
     for table, deciding in DECIDING.items():
         for event, rows in (("INSERT", ("NEW",)), ("DELETE", ("OLD",)), ("UPDATE", ("OLD", "NEW"))):
-            body = " ".join(
-                BUMP.format(kind=deciding.kind, ref=TEXT[vendor].format(row, deciding.ref)) for row in rows
-            )
+            body = " ".join(BUMP.format(kind=deciding.kind, ref=TEXT[vendor].format(row, deciding.ref)) for row in rows)
             made += make(table, event, deciding, body)
     return made
 

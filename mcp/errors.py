@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mcp.refusals import Refusal, unknown_tool
+
 
 class Refused(Exception):
     """A business refusal: the call is rolled back and answered with `isError` (REST: the status of `http`).
 
     `code` is a stable class such as `already_claimed`; `outcome` is `denied`, `invalid` or `error`
-    (docs/decisions.md, audit); `extra` joins the structured answer, `audit` joins the audit row only.
+    (rules of the record); `reason` and `target` stand in the audit row; `extra` joins the structured answer.
     """
 
     def __init__(
@@ -30,6 +32,9 @@ class Refused(Exception):
         self.target = target
         self.extra = extra
 
+    def settle(self) -> None:
+        """What stands although the call is rolled back; runs in the transaction of the refusal's row."""
+
 
 class InvalidArguments(Exception):
     """Arguments that do not fit: JSON-RPC -32602, REST 400. `parameter` names the faulty one."""
@@ -40,16 +45,34 @@ class InvalidArguments(Exception):
         self.parameter = parameter
 
 
-class GateRefused(Exception):
-    """A refusal found per call that travels like a gate's: a JSON-RPC error, never `isError`."""
+class UnknownTool(InvalidArguments):
+    """A name that no tool has: JSON-RPC -32602, REST 404."""
 
-    def __init__(self, code: int, error: str, gate: str, text: str, **data: Any) -> None:
-        super().__init__(text)
-        self.code = code
-        self.error = error
-        self.gate = gate
-        self.text = text
+    def __init__(self, name: str) -> None:
+        super().__init__(unknown_tool(name))
+
+
+class GateRefused(Exception):
+    """A refusal that travels as a JSON-RPC error, never as `isError`: a gate's, or a per-call check's of its rank.
+
+    `event` names what the security stream keeps beside the call's row; `data` joins the error's data.
+    """
+
+    def __init__(self, refusal: Refusal, *, event: dict[str, Any] | None = None, **data: Any) -> None:
+        super().__init__(refusal.text)
+        self.refusal = refusal
+        self.event = event
         self.data = data
+
+    @property
+    def error(self) -> str:
+        """The audit class."""
+        return self.refusal.error
+
+    @property
+    def text(self) -> str:
+        """The words for the caller."""
+        return self.refusal.text
 
 
 @dataclass(frozen=True, slots=True)

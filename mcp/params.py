@@ -3,13 +3,15 @@
 Strings are never touched. Digit strings and "true"/"false" are ASCII only, without blanks.
 """
 
-import json
 import re
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
+from duduclaw.lib import strictjson
+
 DIGITS = re.compile(r"-?[0-9]{1,18}\Z", re.ASCII)
+LARGEST = 2**63 - 1  # what a database column takes
 
 
 def to_int(value: Any) -> Any:
@@ -18,6 +20,8 @@ def to_int(value: Any) -> Any:
         return int(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ValueError("is out of range")
     return value
 
 
@@ -27,10 +31,10 @@ def to_bool(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Read a JSON array or object that came as text."""
-    if isinstance(value, str) and value[:1] in "[{":
+    """Read a JSON array or object that came as text, as strictly as the frame around it."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
-            return json.loads(value)
+            return strictjson.loads(value.encode())
         except ValueError:
             return value
     return value
@@ -39,9 +43,11 @@ def from_json(value: Any) -> Any:
 def to_list(value: Any) -> Any:
     """Read a JSON array or a comma list that came as text."""
     value = from_json(value)
-    if isinstance(value, str):
-        return [item.strip() for item in value.split(",") if item.strip()]
-    return value
+    if not isinstance(value, str):
+        return value
+    if value.startswith("["):
+        raise ValueError("is no JSON list")
+    return [item.strip() for item in value.split(",") if item.strip()]
 
 
 Int = Annotated[int, BeforeValidator(to_int, json_schema_input_type=int), Field(strict=True)]

@@ -14,6 +14,7 @@ from mcp.refusals import Refusal
 from mcp.registry import Tool
 
 AGENT_KINDS = frozenset({"agent", "run"})
+VIEWER = "viewer"  # the role that only reads
 CALLABLE, CONDITIONAL, HIDDEN = "callable", "conditional", "hidden"
 
 
@@ -105,13 +106,16 @@ def scope(tool: Tool, who: Who) -> Refusal | None:
     return None if holds(who, tool.scope, tool.read_only) else refusals.insufficient_scope(tool.name, tool.scope)
 
 
-def holds(who: Who, wanted: str, read_only: bool = False) -> bool:
-    """Whether the principal holds a scope; `admin` stands in for all, but never on an external key."""
+def holds(who: Who, wanted: str, read_only: bool) -> bool:
+    """Whether the principal holds a scope for a tool that only reads, or not.
+
+    `admin` stands in for all, but never on an external key. A viewer reads, whatever its key carries.
+    """
+    if who.role == VIEWER and not read_only:
+        return False
     if wanted in who.scopes:
         return True
-    if who.kind == "external":
-        return False
-    return scopes.ADMIN in who.scopes or (read_only and scopes.VIEWER in who.scopes)
+    return who.kind != "external" and not who.scopes.isdisjoint({scopes.ADMIN, scopes.VIEWER})
 
 
 def process_agent(tool: Tool, who: Who) -> Refusal | None:

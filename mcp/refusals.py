@@ -80,13 +80,25 @@ def switch_off(tool: str, switch: str) -> Refusal:
     return Refusal(DENIED, SWITCH_ERRORS.get(switch, f"{switch}_capability_missing"), "G8", f"{tool}: {text}")
 
 
-def capability_grant_missing(tool: str) -> Refusal:
+def capability_grant_missing(tool: str, entry: str = "") -> Refusal:
+    """`entry` is the removed name on the list when the call that replaced it is what needs the grant."""
+    asked = entry or tool
     return Refusal(
         DENIED,
         "capability_grant_missing",
         "G9",
-        f"{tool} needs a grant. Call capability_request with tool={tool!r} and a reason; a person decides.",
+        f"{tool} needs a grant. Call capability_request with tool={asked!r} and a reason; a person decides.",
     )
+
+
+def grant_revoked(tool: str) -> Refusal:
+    return Refusal(
+        DENIED, "grant_revoked", "G9", f"{tool} is refused: its grant ended during the call. Nothing was done."
+    )
+
+
+def confirm_missing() -> Refusal:
+    return Refusal(INVALID, CONFIRM, "confirm", CONFIRM)
 
 
 def permission_denied(tool: str, flag: str) -> Refusal:
@@ -115,7 +127,15 @@ def rate_limited(tool: str, seconds: int) -> Refusal:
 
 
 def unknown_tool(tool: str) -> str:
-    return f"Unknown tool: {tool}"
+    return f"Unknown tool: {tool[:64]}"
+
+
+def missing_parameter(name: str) -> str:
+    return f"Missing required parameter: {name}"
+
+
+def invalid_parameter(name: str, words: str) -> str:
+    return f"Invalid parameter {name}: {words}"
 
 
 REMOVED_TOOLS = {

@@ -1,7 +1,7 @@
 """The catalogue: a tool is a function with keyword-only annotated parameters. Knows no users. Pure.
 
     @tool(family="tasks", scope="admin", read_only=True)
-    def tasks_list(who: Who, *, limit: Annotated[Int, Field(description="How many")] = 20) -> dict: ...
+    def tasks_list(call: Call, *, limit: Annotated[Int, Field(description="How many")] = 20) -> dict: ...
 
 Registration raises on whatever would break a client later: a duplicate, a missing or long description,
 an unknown scope, an undocumented parameter.
@@ -11,12 +11,12 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from mcp import scopes
+from mcp import refusals, scopes
 from mcp.schema import confirm_field, input_schema
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
@@ -37,24 +37,25 @@ SWITCHES = frozenset(
         "static_catalog",
     }
 )
-PERMISSIONS = frozenset(
-    {"can_create_agents", "can_send_cross_agent", "can_schedule_tasks", "can_modify_own_skills"}
-)
+PERMISSIONS = frozenset({"can_create_agents", "can_send_cross_agent", "can_schedule_tasks", "can_modify_own_skills"})
 
 
 class BadTool(Exception):
     """A declaration that must not start: the message names the tool and the fault."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """One tool, complete: what it is called, who may call it, what it takes, how it may be trusted."""
+    """One tool, complete: what it is called, who may call it, what it takes, how it may be trusted.
+
+    Compared by identity: caches of views are keyed by tuples of two hundred of these.
+    """
 
     name: str
     family: str
     function: Callable[..., Any]
     model: type[BaseModel]
-    schema: dict[str, Any] = field(compare=False, hash=False)
+    schema: dict[str, Any]
     description: str = ""
     scope: str = scopes.ADMIN
     switch: str | None = None
@@ -65,6 +66,7 @@ class Tool:
     human_only: bool = False
     relation: bool = False
     odoo_feature: bool = False
+    asks_person: bool = False  # its own handler asks a person, so the approval lists do not ask twice
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -84,6 +86,9 @@ class Tool:
         }
 
 
+FLAGS = frozenset(field.name for field in fields(Tool)) - {
+    "name", "family", "function", "model", "schema", "description", "scope",
+}  # fmt: skip
 TOOLS: dict[str, Tool] = {}
 
 
@@ -101,24 +106,43 @@ def tool(*, family: str, scope: str, name: str | None = None, **flags: Any) -> C
 
 
 def build(function: Callable[..., Any], name: str, family: str, scope: str, flags: dict[str, Any]) -> Tool:
-    """Check a declaration and freeze it."""
-    if not NAME.match(name):
-        raise BadTool(f"{name}: names are snake_case ASCII, at most 40 characters")
-    if scope not in scopes.SCOPES:
-        raise BadTool(f"{name}: unknown scope {scope!r}")
-    if flags.get("switch") not in SWITCHES | {None} or flags.get("permission") not in PERMISSIONS | {None}:
-        raise BadTool(f"{name}: unknown switch or permission")
+    """Check a declaration and freeze it. Raises `BadTool`."""
+    check_name(name)
+    check_flags(name, scope, flags)
     description = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
     check_text(name, "", description)
     model = parameters(function, name, bool(flags.get("destructive")))
     schema = input_schema(model)
     for parameter, body in schema["properties"].items():
         check_text(name, parameter, body.get("description", ""))
-    flags["redact"] = frozenset(flags.get("redact", ()))
+    given = {**flags, "redact": frozenset(flags.get("redact", ()))}
     return Tool(
         name=name, family=family, function=function, model=model, schema=schema,
-        description=description, scope=scope, **flags,
+        description=description, scope=scope, **given,
     )  # fmt: skip
+
+
+def check_name(name: str) -> None:
+    """A name that every client takes, and none that once meant something else."""
+    if not NAME.match(name):
+        raise BadTool(f"{name}: names are snake_case ASCII, at most 40 characters")
+    if name in refusals.REMOVED_TOOLS:
+        raise BadTool(f"{name}: is a removed name, which answers with its replacement")
+
+
+def check_flags(name: str, scope: str, flags: dict[str, Any]) -> None:
+    """Every flag exists, and none contradicts another."""
+    if scope not in scopes.SCOPES:
+        raise BadTool(f"{name}: unknown scope {scope!r}")
+    unknown = set(flags) - FLAGS
+    if unknown:
+        raise BadTool(f"{name}: unknown flag {min(unknown)}")
+    if flags.get("switch") not in SWITCHES | {None} or flags.get("permission") not in PERMISSIONS | {None}:
+        raise BadTool(f"{name}: unknown switch or permission")
+    if flags.get("process_agent") and flags.get("human_only"):
+        raise BadTool(f"{name}: nobody could call what is for agents only and for people only")
+    if flags.get("permission_when") and not flags.get("permission"):
+        raise BadTool(f"{name}: permission_when without a permission")
 
 
 def check_text(tool_name: str, parameter: str, text: str) -> None:
@@ -134,14 +158,18 @@ def check_text(tool_name: str, parameter: str, text: str) -> None:
 def parameters(function: Callable[..., Any], name: str, destructive: bool) -> type[BaseModel]:
     """The validator of the keyword-only parameters; extra ones are refused."""
     hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[parameter.name] = (hints[parameter.name], default)
+    first, *declared = inspect.signature(function).parameters.values()
+    if first.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        raise BadTool(f"{name}: the first parameter is the call")
+    made: dict[str, Any] = {}
+    for parameter in declared:
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY or parameter.name not in hints:
+            raise BadTool(f"{name}.{parameter.name}: parameters are keyword-only and annotated")
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        made[parameter.name] = (hints[parameter.name], default)
     if destructive:
-        fields["confirm"] = confirm_field()
-    return create_model(name, __config__=ConfigDict(extra="forbid", strict=False, frozen=True), **fields)
+        made["confirm"] = confirm_field()
+    return create_model(name, __config__=ConfigDict(extra="forbid", strict=False, frozen=True), **made)
 
 
 def get(name: str) -> Tool | None:

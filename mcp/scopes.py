@@ -40,7 +40,7 @@ SCOPES = GRANTABLE | {
     "discovery:execute",
     ADMIN,
 }
-# Not on the wire: what a viewer holds. It opens the read-only tools whatever their scope.
+# Not on the wire: what a viewer holds in place of `admin`. It opens the read-only tools whatever their scope.
 VIEWER = "viewer"
 EXTERNAL_TOOLS = frozenset(
     {"memory_search", "memory_store", "memory_read", "wiki_read", "wiki_write", "wiki_search", "send_message"}

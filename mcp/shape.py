@@ -15,6 +15,16 @@ def result(tool: Tool, value: dict[str, Any]) -> tuple[dict[str, Any], list[dict
     """(structuredContent, content). What is over the tool's limit is cut and says so; paging is the tool's own."""
     whole = canonical(value)
     if len(whole) > tool.max_chars:
-        value = {"truncated": True, "total_characters": len(whole), "text": whole[: tool.max_chars - 200]}
-        whole = canonical(value)[: tool.max_chars]
+        value, whole = cut(whole, tool.max_chars)
     return value, [text(whole)]
+
+
+def cut(whole: str, most: int) -> tuple[dict[str, Any], str]:
+    """The first part of a text as a value that says so, and its JSON of at most `most` characters."""
+    room = most - 200
+    while True:
+        value = {"truncated": True, "total_characters": len(whole), "text": whole[:room]}
+        short = canonical(value)
+        if len(short) <= most:
+            return value, short
+        room -= len(short) - most

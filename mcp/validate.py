@@ -1,12 +1,16 @@
 """Arguments against a tool's model: the cleaned keyword arguments, or one error that names the parameter. Pure."""
 
+import re
 from typing import Any
 
 from pydantic import ValidationError
 
 from mcp.errors import InvalidArguments
+from mcp.refusals import invalid_parameter, missing_parameter
 from mcp.registry import Tool
 
+# What the validator library puts before its own words.
+SUBJECT = re.compile(r"(?:Value error,|Input|String|List|Dictionary|Value) ")
 WORDS = {
     "int_type": "must be an integer",
     "int_parsing": "must be an integer",
@@ -37,10 +41,10 @@ def explain(error: ValidationError) -> InvalidArguments:
     fault = missing[0] if missing else faults[0]
     name = str(fault["loc"][0]) if fault["loc"] else ""
     if fault["type"] == "missing":
-        return InvalidArguments(f"Missing required parameter: {name}", name)
-    words = WORDS.get(fault["type"]) or fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
+        return InvalidArguments(missing_parameter(name), name)
+    words = WORDS.get(fault["type"]) or SUBJECT.sub("", fault["msg"])
     where = name if len(fault["loc"]) == 1 else ".".join(str(part) for part in fault["loc"])
-    return InvalidArguments(f"Invalid parameter {printable(where)}: {words}", printable(name))
+    return InvalidArguments(invalid_parameter(printable(where), words), printable(name))
 
 
 def printable(name: str) -> str:

@@ -23,10 +23,13 @@ def capability(call: Call, tool: str, reason: str, task_id: str) -> dict[str, An
         raise InvalidArguments("Invalid parameter reason: must not be blank", "reason")
     refuse_needless(call.who, tool)
     bound = bound_task(call, task_id)
-    answer = approvals.answer(
-        call, lambda: approvals.ask(call, Approval.Kind.CAPABILITY_GRANT, tool, reason.strip()[:REASON], bound)
-    )
-    return answer if isinstance(answer, Parked) else granted(answer)
+    kind = Approval.Kind.CAPABILITY_GRANT
+    answer = approvals.answer(call, kind, lambda: approvals.ask(call, kind, tool, reason.strip()[:REASON], bound))
+    if isinstance(answer, Parked):
+        return answer
+    if not approvals.consume(answer):
+        raise Refused("approval_used", "another call used this approval", approval_id=answer.id)
+    return granted(answer)
 
 
 def refuse_needless(who: Who, tool: str) -> None:
@@ -54,12 +57,23 @@ def bound_task(call: Call, asked: str) -> str:
     return str(task.id)
 
 
+class GrantEnded(Refused):
+    """The grant was minted and has ended before the agent heard of it; the next call asks anew."""
+
+    def __init__(self, approval: Approval) -> None:
+        self.row = approval
+        super().__init__("grant_ended", "the grant has ended already; ask again", approval_id=approval.id)
+
+    def settle(self) -> None:
+        approvals.consume(self.row)
+
+
 def granted(approval: Approval) -> dict[str, Any]:
     """What the agent is told: how long, until which task ends, and the grant's id."""
     held = Grant.objects.system().filter(agent=approval.agent_id, tool=approval.tool, task_id=approval.task_id)
     grant = held.active(clock.now()).order_by("-expires_at").first()
     if grant is None:
-        raise Refused("grant_ended", "the grant has ended already; ask again", approval_id=approval.id)
+        raise GrantEnded(approval)
     return {
         "status": "approved",
         "approval_id": approval.id,

@@ -12,7 +12,7 @@ from mcp.params import Text
 from mcp.registry import tool
 
 
-@tool(family="approval", scope="admin")
+@tool(family="approval", scope="admin", asks_person=True)
 def capability_request(
     call: Call,
     *,
