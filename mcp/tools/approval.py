@@ -22,7 +22,8 @@ def capability_request(
         Text | None, Field(description="Task that the grant ends with; the current round's task when absent.")
     ] = None,
 ) -> dict[str, Any] | Parked:
-    """Asks a person for a temporary grant of a scoped tool and waits for the answer. Refused for tools that are not on the caller's scoped_tools list."""
+    """Asks a person for a temporary grant of a scoped tool and waits for the answer.
+    Refused for tools that are not on the caller's scoped_tools list."""
     return requests.capability(call, tool, reason, task_id or "")
 
 
@@ -34,7 +35,8 @@ def tool_approve(
     decision: Annotated[Text, Field(description="approve or deny.")],
     note: Annotated[Text | None, Field(description="Shown to the requester, at most 300 characters.")] = None,
 ) -> dict[str, Any]:
-    """Decides one pending approval for good. Refused to agents, to the requester, and when it was decided or has expired."""
+    """Decides one pending approval for good.
+    Refused to agents, to the requester, and when it was decided or has expired."""
     row = Approval.objects.for_who(call.who).filter(pk=approval_id).first()
     if row is None:
         raise Refused("not_found", "no such approval")
@@ -46,7 +48,10 @@ def emergency_stop(
     call: Call,
     *,
     reason: Annotated[Text, Field(description="Why; every operator reads it.", min_length=1, max_length=500)],
-    scope: Annotated[Text, Field(description="all, a department or an agent; an agent may name itself or one below it.")] = "all",
+    scope: Annotated[
+        Text, Field(description="all, a department or an agent; an agent may name itself or one below it.")
+    ] = "all",
 ) -> dict[str, Any]:
-    """Stops work at once: further calls are refused until a person releases it. An agent may stop itself and its subtree only."""
+    """Stops work at once: further calls are refused until a person releases it.
+    An agent may stop itself and its subtree only."""
     return fleet.stop(by=call.who, scope=scope, reason=reason)
