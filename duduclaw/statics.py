@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 
-class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
+class StaticFiles(WhiteNoiseMiddleware):
     """Whitenoise, except that a small file is read at once and closed."""
 
     @staticmethod

@@ -1,5 +1,5 @@
 """The admin of principals and their rights, one module a subject."""
 
-from agents.admin import agent, approval, fleet, grant, key, people, record, settings
+from agents.admin import agent, approval, capability, fleet, grant, key, people, record, settings
 
-__all__ = ["agent", "approval", "fleet", "grant", "key", "people", "record", "settings"]
+__all__ = ["agent", "approval", "capability", "fleet", "grant", "key", "people", "record", "settings"]
