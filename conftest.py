@@ -17,7 +17,7 @@ from tests.live import Live, serving
 from tests.services import need, postgres_url
 from tests.stack import CLEANUP, Stack, new_database, start_valkey
 
-pytest_plugins = ["tests.case_results"]
+pytest_plugins = ["tests.case_results", "tests.reports"]
 
 AUDIT_TRIGGERS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type='trigger' AND name LIKE 'ddc_audit_%'",
