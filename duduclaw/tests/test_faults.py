@@ -127,6 +127,8 @@ def test_doctor_names_a_database_that_is_not_migrated(home: Path) -> None:
     row = findings(environment(home))["database"]
     assert "migrations" in row["says"]
     assert row["mend"] == "python manage.py migrate"
+    manage(environment(home), "migrate")
+    assert "database" not in findings(environment(home))
 
 
 def test_doctor_names_a_port_in_use(company: dict[str, str]) -> None:
@@ -159,6 +161,8 @@ def test_doctor_names_a_key_that_ends(company: dict[str, str], days: int, level:
     row = findings(company, level)["keys"]
     assert "external key ddc_test_" in row["says"]
     assert "keys create" in row["mend"]
+    manage(company, *row["mend"].split(";")[0].removeprefix("python manage.py ").split())
+    assert "keys" not in findings(company, level)
 
 
 def test_doctor_names_a_clock_in_the_past(company: dict[str, str]) -> None:
