@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -188,8 +189,8 @@ def announce(task: Task, by: Who) -> None:
             actor=by.name,
             event_type=event,
             summary=says,
-            created_at=now,
+            created_at=now + timedelta(microseconds=place),  # the feed keeps their order
         )
-        for event, says in lines
+        for place, (event, says) in enumerate(lines)
     )
     events.publish("board", workspace=task.workspace_id)
