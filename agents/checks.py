@@ -15,7 +15,7 @@ from agents.versions import DECIDING
 from duduclaw.lib.owned import OwnedManager
 from mcp import matching, registry
 
-APPS = ("agents", "tasks", "mcp", "knowledge", "duduclaw")
+PACKAGES = ("agents", "tasks", "mcp", "duduclaw", "sandbox")
 # Models that belong to no one workspace, and why.
 WITHOUT_WORKSPACE: dict[str, str] = {
     "agents.Workspace": "is the workspace",
@@ -45,7 +45,7 @@ def tenancy(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> li
 def own_models(app_configs: Sequence[AppConfig] | None) -> list[type[models.Model]]:
     """The models of our applications, without the tables of many-to-many relations."""
     chosen = apps.get_app_configs() if app_configs is None else app_configs
-    return [model for config in chosen if config.label in APPS for model in config.get_models()]
+    return [model for config in chosen if config.name.split(".")[0] in PACKAGES for model in config.get_models()]
 
 
 def has(model: type[models.Model], name: str) -> bool:

@@ -18,6 +18,7 @@ from agents.models import Approval, FleetStop, Key, Membership
 from agents.principals import who_for_user
 from duduclaw import stepup
 from duduclaw.lib import clock
+from duduclaw.lib.rate import Bucket, Limiter
 from mcp.policy import Who
 
 WORKSPACE = "workspace"  # session key: the workspace chosen by a person who has several
@@ -51,6 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
+sign_ins = Limiter({"login": Bucket(60)})  # a minute and address, as for everybody without a key
 _principals: WeakKeyDictionary[HttpRequest, Who | None] = WeakKeyDictionary()
 
 
@@ -83,6 +85,15 @@ class Site(AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Any role opens the admin; what it shows is one workspace."""
         return principal(request) is not None
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The form; guesses from one address are slowed down."""
+        if request.method == "POST":
+            wait = sign_ins.check(request.META.get("REMOTE_ADDR", ""), "login", clock.now().timestamp())
+            if wait is not None:
+                says = f"Too many attempts. Try again in {wait} seconds."
+                return HttpResponse(says, status=429, content_type="text/plain", headers={"Retry-After": str(wait)})
+        return super().login(request, extra_context)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         own: list[URLPattern | URLResolver] = [

@@ -9,7 +9,7 @@ from agents.actions.system import platform
 from agents.models import Agent, Capabilities, Permissions, PlatformSettings, PolicyChange
 from agents.tests.admin_house import House, house
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.engines]
 
 
 @pytest.fixture(name="home_of")
@@ -175,6 +175,20 @@ def test_a_new_agent(home_of: House) -> None:
     assert (made.workspace_id, made.capabilities.codrive) == (home_of.acme.space.pk, False)
     for name, says in (("writer", b"already"), ("Big", b"name"), ("con", b"name"), ("", b"required")):
         assert says in client.post("/admin/agents/agent/add/", {**sent, "name": name}).content
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["\u0430dmin", "\uff57riter", "writ\u200der", "\u202ewriter", "con", "writer.", "_trash", "OWNER", "owner",
+     "a" * 65, "writ er", "../x", "wri\u0301ter", "\ufb01le", "dashboard", "writer\x00"],
+)  # fmt: skip
+def test_T50_admin_a_name_that_no_agent_may_have(home_of: House, name: str) -> None:
+    client, before = home_of.client("operator"), Agent.objects.system().count()
+    sent = {**fields_of(client, "/admin/agents/agent/add/"), "name": name, "display_name": "Writer"}
+    page = client.post("/admin/agents/agent/add/", sent)
+    assert page.status_code == 200
+    assert page.context["errors"]
+    assert Agent.objects.system().count() == before
 
 
 def test_a_person_may_reuse_the_name_of_a_removed_agent(home_of: House) -> None:

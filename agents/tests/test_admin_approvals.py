@@ -10,9 +10,10 @@ from django.test import Client
 from agents.models import Approval, Capabilities, Grant, Membership
 from agents.tests.admin_house import House, house, question
 from duduclaw.lib import clock
+from mcp import audit as audit_module
 from mcp.models import AuditRow
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.engines]
 
 
 @pytest.fixture(name="home_of")
@@ -167,3 +168,21 @@ def test_a_grant_is_revoked_once(home_of: House) -> None:
     assert b"ended already" in client.post("/admin/agents/grant/", form, follow=True).content
     grant.refresh_from_db()
     assert grant.revoked_at is not None
+
+
+def test_an_audit_row_that_cannot_be_written_takes_the_grant_with_it(
+    home_of: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision, grant and row are one transaction."""
+    row, insert = question(home_of.acme.owner), audit_module.insert
+
+    def fail_once(made: audit_module.Row) -> audit_module.Row:
+        monkeypatch.setattr(audit_module, "insert", insert)
+        raise RuntimeError("the record cannot be written")
+
+    monkeypatch.setattr(audit_module, "insert", fail_once)
+    answer = decide(home_of.client("operator", stepped_up=True), "approve", row)
+    assert b"Internal error" in answer.content
+    row.refresh_from_db()
+    assert (row.status, Grant.objects.system().count()) == ("pending", 0)
+    assert audit() == [("tool_approve", "error", "operator", "admin")]

@@ -11,6 +11,8 @@ from django.urls import reverse
 
 from agents.models import Agent, FleetStop, Key, Membership, PolicyChange, Role
 from agents.tests.admin_house import ROLES, House, house, person, question, signed_in
+from duduclaw import adminsite
+from duduclaw.lib.rate import Bucket, Limiter
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +71,14 @@ def test_an_inactive_person_is_out(home_of: House) -> None:
 def test_signing_in_with_the_form_needs_no_staff_flag(home_of: House, client: Any) -> None:
     answer = client.post("/admin/login/", {"username": "viewer", "password": "a long enough password"}, follow=True)
     assert b"What needs you" in answer.content
+
+
+def test_guesses_of_a_password_are_slowed_down(monkeypatch: pytest.MonkeyPatch, client: Any) -> None:
+    monkeypatch.setattr(adminsite, "sign_ins", Limiter({"login": Bucket(60, burst=2)}))
+    form = {"username": "viewer", "password": "guess", "next": "/admin/"}
+    answers = [client.post("/admin/login/", form) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert int(answers[-1].headers["Retry-After"]) >= 1
 
 
 def test_viewer_runs_no_action(home_of: House) -> None:

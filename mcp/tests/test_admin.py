@@ -14,7 +14,7 @@ from mcp.models import AuditBlock, AuditRow, AuditSeal, Session
 from tasks.models import Activity
 from tests.rows import row_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.engines]
 RECORD = (AuditRow, AuditSeal, AuditBlock, Session, PolicyChange, Activity)
 
 
