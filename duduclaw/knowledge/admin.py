@@ -2,7 +2,8 @@
 
 from django.contrib import admin
 
-from agents.admin_base import OwnRelatedFilter, WorkspaceAdmin
+from agents.admin_base import WorkspaceAdmin
+from agents.admin_columns import OwnRelatedFilter
 from duduclaw.knowledge.models import Handoff, StateChange, StateKey
 
 
