@@ -150,4 +150,3 @@ def decide(web: Web, server: Stack) -> None:
     url = f"{web.url}/api/v1/approvals/{question(web, server)}/decide/"
     headers = {"Authorization": f"Bearer {server.keys['operator']}"}
     httpx.post(url, json={"decision": "approve"}, headers=headers, timeout=60).raise_for_status()
-
