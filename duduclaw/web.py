@@ -18,7 +18,7 @@ from duduclaw.asgi import application
 from mcp.transports import lifespan
 
 LARGEST_FRAME = 1 << 20  # bytes, as every other inbound limit
-DRAIN, CLOSE = 3.0, 1  # seconds: for answers in flight, then for connections to end
+DRAIN, CLOSE = 2.5, 1  # seconds: for answers in flight, then for connections to end
 NOT_STARTED = 3
 
 

@@ -64,8 +64,9 @@ class SessionAdmin(WorkspaceAdmin):
         "opened_at",
         "notified_at",
         "relisted_at",
+        "stale",
         "closed_at",
     )
-    list_filter = ("transport", "revision", ("closed_at", admin.EmptyFieldListFilter))
+    list_filter = ("stale", "transport", "revision", ("closed_at", admin.EmptyFieldListFilter))
     search_fields = ("principal", "client", "key")
     date_hierarchy = "opened_at"

@@ -16,6 +16,7 @@ from agents.actions.system import platform
 from agents.models import Approval, Capabilities, Grant
 from duduclaw import events
 from mcp import push, registry, toolcall
+from mcp.connection import Connection
 from mcp.models import Session
 from mcp.push import hub
 from mcp.transports import outlet
@@ -200,6 +201,26 @@ def test_the_result_is_held_until_the_client_has_looked(
     assert "_meta" not in client.answer(number)["result"]
     row = Session.objects.get()
     assert row.notified_at and row.relisted_at and row.relisted_at >= row.notified_at and not row.stale
+
+
+def test_the_result_is_held_where_another_process_has_the_stream(
+    mcp_server: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolcall, "HOLD", WATCHDOG)
+    monkeypatch.setattr(Connection, "watch", None)
+    people = company()
+    scoped(people, "send_message")
+    with registry.temporarily(send_message()), http_client(mcp_server.url, people.tokens["owner"]) as client:
+        client.initialize()
+        assert client.listen() == 200
+        client.names()
+        task = held_task(client, "one")
+        number = client.begin_call("capability_request", {"tool": "send_message", "reason": "need", "task_id": task})
+        approve(people)
+        client.wait_changed(1)
+        assert client.answered(number) is None
+        assert "send_message" in client.names()
+        assert "_meta" not in client.answer(number)["result"]
 
 
 def test_calls_that_change_nothing_of_the_callers_set_are_not_held(

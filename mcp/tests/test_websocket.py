@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import transaction
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from agents.actions import grants
 from agents.actions.keys import revoke_key
-from agents.models import Agent, Key
+from agents.models import Agent, Capabilities, Grant, Key
 from duduclaw.lib import rate
 from mcp import registry
 from mcp.models import AuditRow
@@ -19,7 +21,7 @@ from tasks.models import Task
 from tests.build import Company, company, key
 from tests.live import Live
 from tests.stack import WATCHDOG, wait_until
-from tests.tools import Door, sent
+from tests.tools import Door, send_message, sent
 from tests.wire_clients import ws_client
 
 BATCH = json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
@@ -235,6 +237,33 @@ def test_T07_revoked_is_4403_and_expired_is_4401(mcp_server: Live) -> None:
     with ws_client(mcp_server.url, people.tokens["owner"]) as one:
         Key.objects.system().filter(prefix=people.tokens["owner"][:17]).update(expires_at="2026-01-01T00:00:00Z")
         assert one.wait_ended() == 4401
+
+
+@pytest.mark.parametrize("ended", ["grant", "list"])
+def test_T18_a_right_that_ends_between_check_and_effect_leaves_no_effect(mcp_server: Live, ended: str) -> None:
+    people, door = company(), Door()
+    Capabilities.objects.filter(agent=people.owner).update(scoped_tools=["send_message"])
+    by = people.who("operator")
+    with transaction.atomic():
+        grant = grants.mint(people.owner, "send_message", source=Grant.Source.CAPABILITY_REQUEST, by=by)
+
+    def at_the_guards(given: dict[str, Any]) -> None:
+        door.entered.release()
+        assert door.open.wait(WATCHDOG)
+
+    tool = send_message(scope_when=at_the_guards)
+    with registry.temporarily(tool), ws_client(mcp_server.url, people.tokens["owner"]) as client:
+        number = client.begin_call("send_message", {"to": "a", "text": "b"})
+        door.wait_entered()
+        if ended == "grant":
+            grants.revoke_grant(grant, by=by)
+        else:
+            Capabilities.objects.filter(agent=people.owner).update(denied_tools=["send_message"])
+        door.open.set()
+        error = client.answer(number)["error"]
+        assert error["data"]["error"] == {"grant": "grant_revoked", "list": "denied_tools"}[ended]
+    assert sent() == []
+    assert AuditRow.objects.filter(tool="send_message").count() == 1
 
 
 def test_T07_a_call_that_runs_when_its_key_is_revoked_is_written_down_as_done_after(mcp_server: Live) -> None:
