@@ -52,7 +52,7 @@ def test_with_valkey_dead_sockets_live_on_and_hear_of_changes(new_stack: Callabl
         wait_until(lambda: "the channel layer: down" in server.log(), "the line that tells it")
         server.start_valkey()
         numbers = itertools.count()
-        wait_until(lambda: poke(server, next(numbers)) or "layer: works again" in server.log(), "its return")
+        wait_until(lambda: is_back(server, next(numbers)), "its return")
         wait_until(lambda: ears(server) == 1, "the ear")
         patch(server.webs[0], server, "lead", denied_tools=[])
         for peer in (one, two):
@@ -68,9 +68,10 @@ def ears(server: Stack) -> int:
     return heard[0][1]
 
 
-def poke(server: Stack, number: int) -> None:
+def is_back(server: Stack, number: int) -> bool:
     """A change makes the server speak, and so find that the layer is back."""
     patch(server.webs[0], server, "writer", denied_tools=[f"tool_{number}"])
+    return "layer: works again" in server.log()
 
 
 @pytest.mark.postgres

@@ -50,7 +50,7 @@ def test_the_end_closes_every_threads_connection() -> None:
 
     before = threading.active_count()
     for lane in ("fast", "push"):
-        asyncio.run(lanes.run(query, lane))  # type: ignore[arg-type]
+        asyncio.run(lanes.run(query, lane))
     assert all(wrapper.connection is not None for wrapper in seen)
     lanes.stop()
     assert [wrapper.connection for wrapper in seen] == [None, None]

@@ -17,7 +17,7 @@ from tests.tools import peek, send_message
 from tests.wire_clients import CLIENTS
 
 # A tool for every filter; those that the seed names stand in for tools that come later.
-HIDDEN = {
+HIDDEN: dict[str, dict[str, Any]] = {
     "memory_search": {"scope": "memory:read"},
     "memory_store": {"scope": "memory:write"},
     "github_search": {"switch": "github"},
@@ -35,7 +35,7 @@ def catalogue() -> list[Tool]:
     """The test tools."""
     made = []
     for name, flags in HIDDEN.items():
-        rest: dict[str, Any] = {**flags}
+        rest = dict(flags)
         scope = rest.pop("scope", "admin")
         base = peek(name, **rest)
         made.append(registry.build(base.function, name, "tests", scope, {"read_only": True, **rest}))
@@ -167,7 +167,7 @@ def test_one_row_a_call_and_none_for_the_rest(mcp_server: Live, people: Company,
         client.names()
         client.request("ping")
         client.request("nothing/here")
-        for name, arguments in (("tasks_list", {}), ("send_message", {}), ("nothing", {}), ("decide", {})):
-            client.call(name, arguments)
+        for name in ("tasks_list", "send_message", "nothing", "decide"):
+            client.call(name)
     rows = list(AuditRow.objects.order_by("id").values_list("tool", "outcome"))
     assert rows == [("tasks_list", "ok"), ("send_message", "invalid"), ("nothing", "invalid"), ("decide", "denied")]

@@ -42,6 +42,7 @@ def fault(peer: Peer, frame: str) -> dict[str, Any]:
 
 
 def test_P02_an_id_that_is_none_is_an_error_and_no_id_is_a_notification(peer: Peer) -> None:
+    bad: Any
     for bad in (None, {}, [1], True, False):
         frame = json.dumps({"jsonrpc": "2.0", "id": bad, "method": "tools/call", "params": CREATE})
         answer = fault(peer, frame)

@@ -126,7 +126,7 @@ def test_T06_one_comparison_for_known_and_unknown_prefixes(
         compared.append((left, right))
         return real(left, right)
 
-    monkeypatch.setattr(principals.hmac, "compare_digest", compare)
+    monkeypatch.setattr(hmac, "compare_digest", compare)
     good = people.tokens["owner"]
     counts = []
     for token in (flipped(good, 17), flipped(good, -1), "ddc_test_" + "0" * 32):
