@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable
 
 WINDOW = 3600  # seconds; far above what any transaction that writes a row may take
-MOST = 32  # ranges; more are merged, which costs time and loses nothing
+MOST = 256  # ranges; more are merged, so that they hold sealed ids too, which costs time and loses nothing
+SPAN = 2_000  # ids in all ranges together; beyond it the oldest range is given up
 
 Hole = tuple[int, int, int]
 
@@ -53,11 +54,13 @@ def without(hole: Hole, found: int) -> list[Hole]:
 
 
 def merged(holes: list[Hole]) -> list[Hole]:
-    """At most `MOST` ranges: the nearest neighbours become one, as young as the younger."""
+    """Few and short enough: the nearest neighbours become one, as young as the younger; then the oldest go."""
     while len(holes) > MOST:
         at = min(range(len(holes) - 1), key=lambda index: holes[index + 1][0] - holes[index][1])
         left, right = holes[at], holes[at + 1]
         holes[at : at + 2] = [(left[0], right[1], max(left[2], right[2]))]
+    while sum(high - low + 1 for low, high, _ in holes) > SPAN:
+        holes.remove(min(holes, key=lambda hole: hole[2]))
     return holes
 
 

@@ -4,6 +4,7 @@ Rows never wait for it. It finds them after their commit in whatever order they 
 batches nor rolled-back ids matter. One sealer writes at a time; a second one finds its work done.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields, replace
 from datetime import datetime
@@ -17,15 +18,17 @@ from mcp import anchors, audit, holes
 from mcp.anchors import Anchor
 from mcp.chain import GENESIS, Block, root, seal_mac
 
-CHUNK = 500  # rows of a block; its transaction takes a few milliseconds
+CHUNK = 250  # rows of a block; on SQLite its transaction must stay below 20 ms
 CHUNKS = 40  # blocks of one run
 LOCK = 0x6475_6475_0001  # PostgreSQL advisory lock of the sealer
 TOP = 2**63 - 1
 COLUMNS = ", ".join(column.name for column in fields(Block))
 START = Block(0, 0, 0, "", "", False, "", 0, "[]", GENESIS)
 
-NEW = "SELECT id, uid, mac FROM mcp_auditrow WHERE id BETWEEN %s AND %s"
-LATE = f"{NEW} AND NOT EXISTS (SELECT 1 FROM mcp_auditseal WHERE row_uid = mcp_auditrow.uid)"  # noqa: S608
+NEW = "SELECT id, uid, mac FROM mcp_auditrow WHERE id > %s ORDER BY id LIMIT %s"
+LATE = "SELECT id, uid, mac FROM mcp_auditrow WHERE id"
+SEALED = "SELECT row_uid FROM mcp_auditseal WHERE row_uid"
+AMONG = {"postgresql": "= ANY(%s)", "sqlite": "IN (SELECT value FROM json_each(%s))"}
 BLOCKS = f"SELECT {COLUMNS} FROM mcp_auditblock WHERE tombstone = FALSE"  # noqa: S608
 # Below the first young block: a clock that was once set back must not cost a younger row.
 YOUNG = "SELECT MIN(last) FROM mcp_auditblock WHERE tombstone = FALSE AND sealed_at >= %s"
@@ -38,8 +41,8 @@ Candidate = tuple[int, str, str]  # id, uid, mac
 def seal() -> int:
     """Seal every committed row that is not yet, at most `CHUNKS` blocks of them; how many rows that were.
 
-    With nothing to do it costs two SELECTs. Raises `OSError` when the anchor file cannot be written: then
-    nothing more is sealed until it can.
+    With nothing to do it costs two SELECTs, three while there are holes. Raises `OSError` when the anchor file
+    cannot be written: then nothing more is sealed until it can.
     """
     sealed = 0
     for _ in range(CHUNKS):
@@ -53,12 +56,26 @@ def seal() -> int:
 
 
 def unsealed(head: Block) -> list[Candidate]:
-    """The next rows in the order of their ids: above the highest sealed one, and in holes below it."""
-    open_holes = holes.alive(holes.load(head.holes), now())
-    parts = [LATE] * len(open_holes) + [NEW]
-    bounds = [bound for low, high, _ in open_holes for bound in (low, high)]
+    """The next rows in the order of their ids: in holes below the highest sealed one, and above it."""
     with connection.cursor() as cursor:
-        cursor.execute(f"{' UNION ALL '.join(parts)} ORDER BY id LIMIT {CHUNK}", (*bounds, head.high + 1, TOP))
+        cursor.execute(NEW, (head.high, CHUNK))
+        new = cursor.fetchall()
+    late = [row_id for low, high, _ in holes.alive(holes.load(head.holes), now()) for row_id in range(low, high + 1)]
+    return sorted(found_late(late) + new)[:CHUNK] if late else new
+
+
+def found_late(ids: list[int]) -> list[Candidate]:
+    """The rows with these ids that are not sealed. Two look-ups by key: a join would be planned as a scan."""
+    rows = among(LATE, ids)
+    sealed = {uid for (uid,) in among(SEALED, [row[1] for row in rows])} if rows else set()
+    return [(row_id, uid, mac) for row_id, uid, mac in rows if uid not in sealed]
+
+
+def among(select: str, values: Sequence[int | str]) -> list[Any]:
+    """The rows whose key is one of the values."""
+    listed = list(values) if connection.vendor == "postgresql" else json.dumps(values)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{select} {AMONG[connection.vendor]}", (listed,))
         return cursor.fetchall()
 
 
