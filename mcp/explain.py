@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Max, Q
+
 from agents import principals
-from agents.models import Agent, FleetStop, Grant, Key, PolicyChange
+from agents.models import Agent, Capabilities, FleetStop, Grant, Key, PolicyChange
 from duduclaw.lib import clock
 from mcp import mends, policy, refusals, registry
 from mcp.errors import Refused
@@ -33,6 +35,7 @@ OPEN = {
 Change = tuple[str, datetime]
 UNKNOWN: tuple[None, None] = (None, None)
 STOP_FIELDS = ("stopped", "released")
+OWN = frozenset({"status", "denied_tools", "allowed_tools", "scoped_tools", "db_sources", *Capabilities.SWITCHES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def explain(agent: Agent, name: str, key: Key | None = None) -> dict[str, Any]:
     judged = subject(agent, key)
     verdict = policy.verdict(tool, judged.who)
     stops = standing_stops(judged)
-    history = History(judged)
+    history = History(judged, tool)
     trace = [line(step, tool, judged, stops, history) for step in verdict.trace]
     if judged.dead:
         return {
@@ -134,7 +137,7 @@ def fields(step: Step, tool: Tool) -> tuple[str, ...]:
         both = ("denied_tools", "allowed_tools")
         return (step.refusal.error,) if step.refusal else both
     if step.gate == "G8" and tool.switch:
-        return (".".join(WORKSPACE_SWITCHES.get(tool.switch, (tool.switch,))),)
+        return (switch_field(tool),)
     return {"G1": STOP_FIELDS, "G2": ("status",), "G4": ("key",), "G9": ("scoped_tools",)}.get(step.gate, ())
 
 
@@ -148,32 +151,41 @@ def held(judged: Subject, tool: Tool) -> Grant | None:
 
 
 class History:
-    """When each field that decides for a subject was last changed, and by whom."""
+    """When each field that decides for a subject and a tool was last changed, and by whom. One query."""
 
-    def __init__(self, judged: Subject) -> None:
+    def __init__(self, judged: Subject, tool: Tool) -> None:
         self.judged = judged
-        self.rows = PolicyChange.objects.for_who(judged.who).order_by("-changed_at", "-id")
+        rows = PolicyChange.objects.for_who(judged.who)
+        # Ids are ordered by time, so that the largest is the newest of its group.
+        groups = rows.filter(deciding(judged, tool)).values("subject", "name", "field").annotate(newest=Max("id"))
+        self.newest: dict[str, Change] = {}
+        for row in rows.filter(pk__in=groups.values("newest")).order_by("changed_at", "id"):
+            self.newest[row.field] = (row.changed_by, row.changed_at)
+        if judged.key is not None:
+            self.newest["key"] = (judged.key.created_by, judged.key.created_at)
 
     def last(self, *fields: str) -> Change | tuple[None, None]:
         """The newest change of some fields, else the agent's creation when they are its own."""
-        if fields == ("key",):
-            key = self.judged.key
-            return (key.created_by, key.created_at) if key else UNKNOWN
-        if fields == STOP_FIELDS:
-            return self.newest(subject="stop", name__in=scopes_of(self.judged))
-        if not fields:
-            return UNKNOWN
-        if "." in fields[0]:
-            return self.newest(subject="settings", ref=self.judged.who.workspace, field__in=fields)
-        if not self.judged.acts:
-            return UNKNOWN
-        mine = {"subject": "agent", "ref": self.judged.agent.id}
-        changed = self.newest(**mine, field__in=fields)
-        return self.newest(**mine, field="created") if changed == UNKNOWN else changed
+        known = [self.newest[field] for field in fields if field in self.newest]
+        if known:
+            return max(known, key=lambda change: change[1])
+        return self.newest.get("created", UNKNOWN) if set(fields) & OWN else UNKNOWN
 
-    def newest(self, **which: Any) -> Change | tuple[None, None]:
-        """Who and when of the newest matching line."""
-        return self.rows.filter(**which).values_list("changed_by", "changed_at").first() or UNKNOWN
+
+def deciding(judged: Subject, tool: Tool) -> Q:
+    """The lines of history about what decides for a subject and a tool."""
+    switch = switch_field(tool)
+    wanted = Q(subject="stop", name__in=scopes_of(judged))
+    if "." in switch:
+        wanted |= Q(subject="settings", ref=judged.who.workspace, field=switch)
+    if judged.acts:
+        wanted |= Q(subject="agent", ref=judged.agent.id, field__in={*OWN, "created"})
+    return wanted
+
+
+def switch_field(tool: Tool) -> str:
+    """Where a tool's switch stands: a capability's name, or `section.key` of the settings; "" without one."""
+    return ".".join(WORKSPACE_SWITCHES.get(tool.switch, (tool.switch,))) if tool.switch else ""
 
 
 def scopes_of(judged: Subject) -> list[str]:
