@@ -43,7 +43,7 @@ def tool_approve(
     return approvals.shown(approvals.decide(row, by=call.who, decision=decision, note=note or ""))
 
 
-@tool(family="approval", scope="admin", idempotent=True)
+@tool(family="approval", scope="admin", idempotent=True, relation=True)
 def emergency_stop(
     call: Call,
     *,
