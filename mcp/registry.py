@@ -75,6 +75,9 @@ class Tool:
     redact: frozenset[str] = frozenset()
     max_chars: int = 45_000
 
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}>"
+
     @property
     def annotations(self) -> dict[str, bool]:
         """The four hints, always all of them."""
