@@ -45,7 +45,7 @@ def to_list(value: Any) -> Any:
     value = from_json(value)
     if not isinstance(value, str):
         return value
-    if value.startswith("["):
+    if value.startswith(("[", "{")):
         raise ValueError("is no JSON list")
     return [item.strip() for item in value.split(",") if item.strip()]
 

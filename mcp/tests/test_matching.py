@@ -1,75 +1,97 @@
-"""V03: how list entries name tools, in every list that has them."""
+"""How an entry of a list names tools, in all six lists alike, and as it is stored."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from agents.models import Capabilities
 from mcp import guards, matching, policy
 from mcp.context import Call
 from mcp.guards import Case
 from mcp.policy import Who
 from mcp.registry import Tool
-from tests.tools import peek
+from tests.build import company
+from tests.facts import ODD, who_of
+from tests.oracle import Facts, means
+from tests.testtools import catalogue, probe, stand_in
 
-NAMES = ("github_status", "memory_read", "memory_search", "odoo_crm_leads", "odoo_execute", "tasks_list", "wiki_search")
-TOOLS = tuple(peek(name) for name in NAMES)
-MEMORY = {"memory_read", "memory_search"}
-ODOO = {"odoo_crm_leads", "odoo_execute"}
-# entry -> the tools that it names
-TABLE: dict[str, set[str]] = {
-    "memory_*": MEMORY,
-    "mcp__duduclaw__odoo_*": ODOO,
-    "mcp__duduclaw__*": set(NAMES),
-    "mcp__duduclaw": set(NAMES),
-    "*": set(NAMES),
-    "memory_search": {"memory_search"},
-    "mcp__duduclaw__memory_search": {"memory_search"},
-    "memory_search(query)": {"memory_search"},
+TOOLS = tuple(stand_in(line) for line in catalogue())
+EVERY = {tool.name for tool in TOOLS}
+OPEN = who_of(Facts(kind="agent", on=frozenset({tool.switch for tool in TOOLS if tool.switch})))
+PEOPLE = {tool.name for tool in TOOLS if tool.human_only}
+
+
+def starting(prefix: str) -> set[str]:
+    """The tools of the catalogue whose names begin so."""
+    return {name for name in EVERY if name.startswith(prefix)}
+
+
+# Case V03: an entry, and the tools that it names.
+V03: dict[str, set[str]] = {
+    "memory_*": starting("memory_"),
+    "mcp__duduclaw__odoo_*": starting("odoo_"),
+    "mcp__duduclaw__*": EVERY,
     "mcp__github__*": set(),
-    "mcp__github__memory_search": set(),
-    "mcp__duduclaw__": set(),
     "*_search": set(),
     "mem*ory_search": set(),
-    "memory_**": set(),
     "Memory_search": set(),
     "memory_search ": set(),
-    " memory_search": set(),
-    "memory": set(),
+}
+MORE: dict[str, set[str]] = {
+    "*": EVERY,
+    "mcp__duduclaw": EVERY,
+    "mcp__duduclaw__": set(),
+    "mcp__duduclaw__memory_search": {"memory_search"},
+    "mcp__duduclaw__memory_search_by": set(),
+    "mcp__github__memory_search": set(),
+    "mcp__github": set(),
+    "mcp__": set(),
+    "mcp__DuDuClaw__memory_search": set(),
+    "memory_search": {"memory_search"},
+    "memory_search(of last week)": {"memory_search"},
+    "memory_(any)": set(),
+    "*(all of them)": EVERY,
+    "(none)": set(),
     "": set(),
+    " memory_search": set(),
+    "**": set(),
+    "memory_**": set(),
+    "memory_search\n": set(),
+    "m": set(),
 }
 
 
-def agent(**lists: tuple[str, ...]) -> Who:
-    return Who(kind="agent", workspace="w", name="owner", agent="a", scopes=frozenset({"admin"}), **lists)  # type: ignore[arg-type]
+def denied(who: Who, entry: str) -> set[str]:
+    shown = {tool.name for tool in policy.toolset(TOOLS, replace(who, denied=(entry,)))}
+    return EVERY - PEOPLE - shown
 
 
-def denied(tool: Tool, entry: str) -> bool:
-    refusal = policy.closed(tool, agent(denied=(entry,)))
-    assert refusal is None or refusal.error == "denied_tools"
-    return refusal is not None
+def allowed(who: Who, entry: str) -> set[str]:
+    return {tool.name for tool in policy.toolset(TOOLS, replace(who, allowed=(entry,)))}
 
 
-def allowed(tool: Tool, entry: str) -> bool:
-    refusal = policy.closed(tool, agent(allowed=(entry,)))
-    assert refusal is None or refusal.error == "allowed_tools"
-    return refusal is None
+def scoped(who: Who, entry: str) -> set[str]:
+    shown = {tool.name for tool in policy.toolset(TOOLS, replace(who, scoped=(entry,)))}
+    return EVERY - PEOPLE - shown
 
 
-def scoped(tool: Tool, entry: str) -> bool:
-    refusal = policy.closed(tool, agent(scoped=(entry,)))
-    assert refusal is None or refusal.error == "capability_grant_missing"
-    return refusal is not None
+def asked(kind: str) -> Callable[[Who, str], set[str]]:
+    def ask(who: Who, entry: str) -> set[str]:
+        holder = replace(who, **{kind: (entry,)})  # type: ignore[arg-type]
+        return {tool.name for tool in TOOLS if guards.asks_a_person(case(tool, holder))} - PEOPLE
+
+    return ask
 
 
-def asked(name: str) -> Callable[[Tool, str], bool]:
-    def asks(tool: Tool, entry: str) -> bool:
-        who = agent(**{name: (entry,)})
-        return guards.asks_a_person(Case(tool, Call(who, tool.name), {}, {}))
-
-    return asks
+def case(tool: Tool, who: Who) -> Case:
+    """A call past the gates, without arguments."""
+    return Case(tool, Call(who, tool.name), {}, {})
 
 
-LISTS: dict[str, Callable[[Tool, str], bool]] = {
+LISTS: dict[str, Callable[[Who, str], set[str]]] = {
     "denied_tools": denied,
     "allowed_tools": allowed,
     "scoped_tools": scoped,
@@ -79,26 +101,50 @@ LISTS: dict[str, Callable[[Tool, str], bool]] = {
 }
 
 
-@pytest.mark.parametrize("entry", TABLE)
 @pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("entry", V03)
 def test_V03_an_entry_names_the_same_tools_in_every_list(kind: str, entry: str) -> None:
-    assert {tool.name for tool in TOOLS if LISTS[kind](tool, entry)} == TABLE[entry]
+    assert LISTS[kind](OPEN, entry) == V03[entry] - PEOPLE
 
 
-def test_a_denial_wins_over_an_allowance() -> None:
-    who = agent(denied=("memory_*",), allowed=("memory_search",))
-    refusals = {tool.name: policy.closed(tool, who) for tool in TOOLS}
-    found = {name: refusal.error for name, refusal in refusals.items() if refusal}
-    assert found == {name: "denied_tools" if name in MEMORY else "allowed_tools" for name in NAMES}
+@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("entry", MORE)
+def test_V03_more_entries(kind: str, entry: str) -> None:
+    assert LISTS[kind](OPEN, entry) == MORE[entry] - PEOPLE
 
 
-def test_empty_lists_restrict_nothing() -> None:
-    assert policy.toolset(TOOLS, agent()) == TOOLS
+@pytest.mark.django_db
+def test_V03_entries_match_as_they_are_stored() -> None:
+    people, tools = company(), (probe("memory_search"), probe("memory_store"))
+    for stored, hidden in (("memory_search ", 0), ("memory_search", 1), ("memory_*", 2), (" memory_*", 0)):
+        Capabilities.objects.filter(agent=people.owner).update(denied_tools=[stored])
+        assert 2 - len(policy.toolset(tools, people.who("owner"))) == hidden, stored
+
+
+@given(entry=st.one_of(st.sampled_from(ODD), st.text("mcp_duclawgithx*( ", max_size=24), st.text(max_size=8)))
+@settings(max_examples=400, deadline=None)
+def test_matching_agrees_with_the_oracle(entry: str) -> None:
+    for name in ("memory_search", "mcp", "duduclaw", "m", "github_status"):
+        assert matching.names(entry, name) == means(entry, name), (entry, name)
+
+
+def test_the_first_entry_that_names_a_tool_is_told() -> None:
+    assert matching.first(("x", "memory_*", "*"), "memory_read") == "memory_*"
+    assert matching.first((), "memory_read") is None
 
 
 @pytest.mark.parametrize(
-    ("name", "bare"),
+    ("given", "bare"),
     [("mcp__duduclaw__x", "x"), ("x", "x"), ("mcp__github__x", "mcp__github__x"), ("mcp__duduclaw", "*")],
 )
-def test_a_qualifier_of_this_server_is_dropped(name: str, bare: str) -> None:
-    assert matching.bare(name) == bare
+def test_a_qualified_name_without_its_server(given: str, bare: str) -> None:
+    assert matching.bare(given) == bare
+
+
+def test_denied_wins_and_a_filled_allowed_list_is_all_there_is() -> None:
+    tool = probe("memory_read")
+    both = replace(OPEN, denied=("memory_read",), allowed=("*",))
+    refusal = policy.closed(tool, both)
+    assert refusal is not None and refusal.error == "denied_tools"
+    assert policy.closed(tool, replace(OPEN, allowed=("wiki_read",))) is not None
+    assert policy.closed(tool, replace(OPEN, allowed=())) is None
