@@ -129,7 +129,7 @@ def main() -> None:
     print("| | bare INSERT, us | record, us | ratio |\n|---|---|---|---|")
     for name, base, cost, ratio in lines:
         print(f"| {name} | {base:.0f} | {cost:.0f} | {ratio:.2f} |")
-    print(f"\nSealing 10,000 rows {total:.2f} s; writing a block of 500 {block * 1000:.1f} ms; an idle run "
+    print(f"\nSealing 10,000 rows {total:.2f} s; writing a block of {seal.CHUNK} {block * 1000:.1f} ms; an idle run "
           f"{idle * 1000:.2f} ms; verifying {rows} rows {check:.2f} s; cutting them {cut:.2f} s.")  # fmt: skip
 
 

@@ -135,6 +135,16 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], tuple[int, str]]] = {
     "two lines swapped": (lambda out: rewrite(out / CALLS, swapped), (2, "missing_seal")),
     "a tail of rows": (lambda out: rewrite(out / CALLS, lambda text: text[:-2]), (13, "missing_seal")),
     "a block": (lambda out: rewrite(out / BLOCKS, lambda text: [text[0], *text[2:]]), (6, "missing_block")),
+    "a block of no JSON": (
+        lambda out: rewrite(out / BLOCKS, lambda text: [text[0], "5\n", text[2]]),
+        (6, "missing_block"),
+    ),
+    "a block of wrong types": (
+        lambda out: rewrite(
+            out / BLOCKS, lambda text: [text[0], text[1].replace('"last": 10', '"last": "10"'), text[2]]
+        ),
+        (6, "missing_block"),
+    ),
     "a tail of blocks": (lambda out: rewrite(out / BLOCKS, lambda text: text[:2]), (11, "seal_without_block")),
     "the manifest": (
         lambda out: rewrite(out / "manifest.json", lambda text: [text[0].replace('"since": ""', '"since": "2020"')]),

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from random import Random
@@ -16,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from duduclaw.lib import clock
 from mcp import anchors, audit, seal, stored, verify
 from mcp.models import AuditBlock, AuditRow
+from mcp.record import NOTES
 from mcp.tests.plants import PLANTS
 from mcp.tests.record import record, row, sql, superuser, write
 
@@ -178,6 +180,37 @@ def test_a_row_rewritten_with_the_wrong_key_is_found(settings: Any) -> None:
     settings.AUDIT_KEY = true
     damage = verify.verify().damage
     assert damage is not None and damage.seq == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"count": 4}, "block_out_of_place"),
+        ({"previous": "0" * 64}, "broken_link"),
+        ({"root": "0" * 64}, "root_differs"),
+        ({"first": 5, "count": 6}, "block_out_of_place"),
+    ],
+)
+def test_a_block_that_somebody_with_the_key_changed_does_not_fit(
+    change: dict[str, Any], kind: str, settings: Any
+) -> None:
+    record(3)
+    block = replace(seal.blocks(f"{seal.BLOCKS} AND first = 6")[0], **change)
+    columns = {**change, "mac": block.signed(settings.AUDIT_KEY)}
+    with superuser():
+        for column, value in columns.items():
+            sql(f"UPDATE mcp_auditblock SET {column} = %s WHERE last = 10", value)
+    damage = verify.verify().damage
+    assert damage is not None and (damage.seq, damage.kind) == (6, kind)
+
+
+def test_notes_are_few() -> None:
+    with time_machine.travel("2026-05-02T00:00:00Z", tick=False):
+        record(1)
+    with time_machine.travel("2026-05-01T00:00:00Z", tick=False):
+        record(1, rows=12, start=6)
+    report = verify.verify()
+    assert report.ok and len(report.notes) == NOTES
 
 
 def test_verifying_writes_nothing() -> None:
