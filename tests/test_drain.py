@@ -37,6 +37,11 @@ def write_on(peer: Peer, name: str, answered: set[str], going: threading.Event) 
         going.set()
 
 
+def refused(peer: HttpPeer) -> bool:
+    """Whether its last request was told to come again, or found nobody any more."""
+    return peer.ended == 503 or str(peer.ended).startswith("lost: ")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_20_writes_in_flight_at_sigterm_are_answered_and_kept_or_neither(
     new_stack: Callable[..., Stack], engine: str
@@ -62,7 +67,7 @@ def test_20_writes_in_flight_at_sigterm_are_answered_and_kept_or_neither(
         for thread, _ in writers:
             thread.join(WATCHDOG)
         assert {peer.ended for peer in peers if isinstance(peer, WsPeer)} == {1001}
-        assert not [peer for peer in peers if isinstance(peer, HttpPeer) and peer.ended not in (None, 503)]
+        assert {refused(peer) for peer in peers if isinstance(peer, HttpPeer)} == {True}
     written = {title for title in titles(server) if title.startswith("w")}
     assert written == answered and len(answered) >= WRITES
     assert "Traceback" not in server.log()

@@ -188,7 +188,14 @@ class HttpPeer(Peer):
         if '"id"' not in text:
             self.post(text)
             return
-        threading.Thread(target=self.post, args=(text,), daemon=True).start()
+        threading.Thread(target=self.try_post, args=(text,), daemon=True).start()
+
+    def try_post(self, text: str) -> None:
+        """A POST whose connection may be lost."""
+        try:
+            self.post(text)
+        except httpx.TransportError as error:
+            self.end(f"lost: {error!r}")
 
     def post(self, text: str, **headers: str) -> httpx.Response:
         """One POST, its frames taken; answers the response."""
