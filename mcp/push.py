@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from channels.layers import get_channel_layer
 
@@ -94,8 +95,7 @@ class Hub:
                     self.heard(await layer.receive(channel))
             except Exception as error:
                 events.trouble.began(error)
-                with suppress(Exception):
-                    await layer.flush()
+                await start_over(layer)
                 await asyncio.sleep(RETRY)
 
     def look_all(self) -> None:
@@ -132,6 +132,14 @@ class Hub:
                 self.swept.ended()
             except Exception as error:
                 self.swept.began(error)
+
+
+async def start_over(layer: Any) -> None:
+    """Close what is left of the layer's connections; a fault of that is part of the outage."""
+    try:
+        await layer.flush()
+    except Exception as error:
+        events.trouble.began(error)
 
 
 def moved(watches: list[Watch]) -> list[Watch]:

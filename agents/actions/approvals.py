@@ -10,7 +10,7 @@ from django.db.models import Q
 from agents.actions import roles
 from agents.actions.grants import mint, void_questions
 from agents.models import Agent, Approval, Grant, Role
-from agents.principals import who_for_agent
+from agents.principals import entries, who_for_agent
 from duduclaw import events
 from duduclaw.lib import clock
 from mcp import matching
@@ -161,7 +161,7 @@ def decide(approval: Approval, *, by: Who, decision: str, note: str = "") -> App
         raise Refused("own_request", "the requester cannot decide its own request")
     roles.need(by, Role.OPERATOR, "deciding approvals")
     with transaction.atomic():
-        row = Approval.objects.for_who(by).select_related("agent").filter(pk=approval.pk).first()
+        row = Approval.objects.for_who(by).select_related("agent__capabilities").filter(pk=approval.pk).first()
         if row is None:
             raise Refused("not_found", "no such approval")
         refuse_settled(row)
@@ -208,9 +208,10 @@ def refuse_settled(approval: Approval) -> None:
 
 def refuse_forbidden(approval: Approval) -> None:
     """Policy that changed since the question was filed beats the answer."""
-    who = who_for_agent(approval.agent)
-    denied = matching.first(who.denied, approval.tool) is not None
-    unscoped = approval.kind == Approval.Kind.CAPABILITY_GRANT and matching.first(who.scoped, approval.tool) is None
+    lists = getattr(approval.agent, "capabilities", None)
+    denied = matching.first(entries(lists, "denied_tools"), approval.tool) is not None
+    scoped = matching.first(entries(lists, "scoped_tools"), approval.tool) is not None
+    unscoped = approval.kind == Approval.Kind.CAPABILITY_GRANT and not scoped
     if denied or unscoped:
         raise Refused(
             "policy_changed", f"the policy of {approval.requested_by} no longer lets {approval.tool} be granted"
