@@ -13,10 +13,12 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 
+from duduclaw.lib.ids import new_id
 from duduclaw.lib.outage import Outage
 
 log = logging.getLogger(__name__)
 GROUP = "duduclaw"
+SOURCE = new_id()  # this process, which has heard its own events when they come back
 PATIENCE = 2.0  # seconds for Valkey to take an event
 UNSENT = 1_000  # events that wait for it; more are dropped
 Event = dict[str, Any]
@@ -30,7 +32,7 @@ def publish(topic: str, **event: Any) -> None:
 
 def send(topic: str, **event: Any) -> None:
     """Tell them now; a dead Valkey is logged and healed by the readers' sweeps."""
-    message = {"type": "duduclaw.event", "topic": topic, **event}
+    message = {"type": "duduclaw.event", "source": SOURCE, "topic": topic, **event}
     if _voices and _voices[-1].take(message):
         return
     try:

@@ -92,7 +92,9 @@ class Hub:
                 events.trouble.ended()
                 self.look_all()
                 while True:
-                    self.heard(await layer.receive(channel))
+                    event = await layer.receive(channel)
+                    if event.get("source") != events.SOURCE:
+                        self.heard(event)
             except Exception as error:
                 events.trouble.began(error)
                 await start_over(layer)
@@ -106,7 +108,7 @@ class Hub:
     def heard(self, event: Event) -> None:
         """An event only says where to look."""
         topic = event.get("topic")
-        if topic == "approval" and not event.get("asked"):
+        if topic == "approval":
             park.wake(event.get("id", ""))
         elif topic == "cancel":
             inflight.cancel(event.get("session", ""), event.get("request"))
