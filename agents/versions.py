@@ -105,5 +105,11 @@ def install(connection: BaseDatabaseWrapper) -> None:
 
 
 def install_after_migrate(using: str, **kwargs: Any) -> None:
-    """Receiver of `post_migrate`: SQLite drops a table's triggers when a migration remakes it."""
-    install(connections[using])
+    """Receiver of `post_migrate`: SQLite drops a table's triggers when a migration remakes it.
+
+    What changed before they stood again moved no number, so every number moves.
+    """
+    connection = connections[using]
+    install(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE agents_version SET n = n + 1")

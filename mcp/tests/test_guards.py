@@ -53,9 +53,10 @@ def security_events() -> list[tuple[str, str, dict[str, Any]]]:
 # ---- confirm
 
 
-@pytest.mark.parametrize(
-    "sent", [{}, *({"confirm": value} for value in (False, "true", 1, None, [True], {}, "yes", 1.0))]
-)
+UNCONFIRMED: tuple[Any, ...] = (False, "true", 1, None, [True], {}, "yes", 1.0)
+
+
+@pytest.mark.parametrize("sent", [{}, *({"confirm": value} for value in UNCONFIRMED)])
 def test_only_json_true_confirms(people: Company, sent: dict[str, Any]) -> None:
     with registry.temporarily(probe("probe_wipe", destructive=True)):
         answer = send(people, "owner", "probe_wipe", sent)
@@ -280,7 +281,7 @@ def test_reads_and_writes_have_buckets_of_their_own_key_by_key(people: Company) 
 
 @pytest.mark.parametrize("kind", ["approval_required_tools", "irreversible_tools", "maybe_irreversible_tools"])
 @pytest.mark.parametrize("flags", [{}, {"read_only": True}, {"slow": True}, {"slow": True, "read_only": True}])
-def test_an_approval_list_asks_before_any_kind_of_tool(people: Company, kind: str, flags: dict[str, bool]) -> None:
+def test_an_approval_list_asks_before_any_kind_of_tool(people: Company, kind: str, flags: dict[str, Any]) -> None:
     Capabilities.objects.filter(agent=people.owner).update(**{kind: ["probe_*"]})
     ran: list[str] = []
     HOOKS["probe_ask"] = lambda call: ran.append(call.tool)

@@ -201,7 +201,7 @@ def test_T16_every_gate_refuses_over_every_transport_with_its_own_bytes(lines: L
             law.check(lines("agent"), shut, play.become(shut)(), [tool], registry.every())
         facts = replace(FRESH, denied=("probe_listed",), scoped=("probe_listed",))
         for step in ({}, {"denied": ()}, {"on": frozenset({"codrive"})}):
-            facts = replace(facts, **step)  # type: ignore[arg-type]
+            facts = replace(facts, **step)
             law.check(lines("agent"), facts, play.become(facts)(), [registry.TOOLS["probe_listed"]], registry.every())
     assert law.gates == {"G1", "G2", "G4", "G6", "G7", "G8", "G9"}
 

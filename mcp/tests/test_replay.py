@@ -1,6 +1,6 @@
 """T19: what a person allowed runs once, for this agent and these arguments, in time. `confirm` is no approval."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -30,7 +30,7 @@ def people() -> Iterator[Company]:
         yield made
 
 
-def ask(people: Company, who: str, arguments: dict[str, object], tool: str = "send_message") -> Answer:
+def ask(people: Company, who: str, arguments: Mapping[str, object], tool: str = "send_message") -> Answer:
     return call(CallRequest(lambda: people.who(who), tool, dict(arguments)))
 
 
