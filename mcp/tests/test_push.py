@@ -1,9 +1,6 @@
 """list_changed: who hears of what, how often, and what a result waits for."""
 
 import asyncio
-import json
-import socket
-from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +20,7 @@ from mcp.transports import outlet
 from tasks.actions import finish, moves
 from tasks.models import Task
 from tests.build import Company, company
+from tests.deaf import Deaf
 from tests.live import Live
 from tests.stack import WATCHDOG, wait_until
 from tests.tools import peek, send_message
@@ -293,51 +291,6 @@ def test_lost_events_are_healed_by_the_sweep(mcp_server: Live, monkeypatch: pyte
         assert not [name for name in client.names() if name.startswith("tasks_")]
 
 
-class Deaf:
-    """A client that sends and does not read until it is told to."""
-
-    def __init__(self, live: Live, token: str) -> None:
-        host, port = live.url.removeprefix("http://").split(":")
-        self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.socket.connect((host, int(port)))
-        lines = [
-            "GET /ws/mcp/ HTTP/1.1",
-            f"Host: {host}:{port}",
-            "Upgrade: websocket",
-            "Connection: Upgrade",
-            f"Sec-WebSocket-Key: {b64encode(bytes(16)).decode()}",
-            "Sec-WebSocket-Version: 13",
-            f"Authorization: Bearer {token}",
-        ]
-        self.socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        self.file = self.socket.makefile("rb")
-        while self.file.readline() not in (b"\r\n", b""):
-            pass
-
-    def send(self, body: dict[str, Any]) -> None:
-        """A short masked text frame."""
-        data = json.dumps(body).encode()
-        assert len(data) < 126
-        self.socket.sendall(bytes([0x81, 0x80 | len(data), 0, 0, 0, 0]) + data)
-
-    def read(self) -> dict[str, Any]:
-        """The next text frame."""
-        head = self.file.read(2)
-        if len(head) < 2:
-            raise EOFError
-        size = head[1]
-        if size > 125:
-            size = int.from_bytes(self.file.read(2 if size == 126 else 8), "big")
-        data = self.file.read(size)
-        return self.read() if head[0] != 0x81 else json.loads(data)
-
-    def close(self) -> None:
-        """Leave."""
-        self.file.close()
-        self.socket.close()
-
-
 def clog(live: Live, deaf: Deaf) -> None:
     """Ask for lists until the server cannot get rid of another answer."""
     number = 0
@@ -358,7 +311,7 @@ def test_a_client_that_does_not_read_hears_of_the_last_of_300_changes_and_delays
     monkeypatch.setattr(outlet, "STUCK", WATCHDOG * 5)
     people = company()
     caps = Capabilities.objects.filter(agent=people.owner)
-    deaf = Deaf(mcp_server, people.tokens["owner"])
+    deaf = Deaf(mcp_server.url, people.tokens["owner"])
     try:
         with ws_client(mcp_server.url, people.tokens["owner"]) as other:
             other.names()
@@ -384,7 +337,7 @@ def test_a_client_that_does_not_read_hears_of_the_last_of_300_changes_and_delays
 
 def test_a_client_that_reads_nothing_for_long_is_cut_off(mcp_server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlet, "STUCK", 0.2)
-    deaf = Deaf(mcp_server, company().tokens["owner"])
+    deaf = Deaf(mcp_server.url, company().tokens["owner"])
     try:
         clog(mcp_server, deaf)
         wait_until(lambda: Session.objects.get().closed_at, "the end of the socket")
