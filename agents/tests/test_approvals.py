@@ -1,8 +1,6 @@
 """Questions and their answers: asked once, decided once, used once, by the right people, in time."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -10,15 +8,15 @@ import time_machine
 
 from agents.actions import approvals, policy
 from agents.actions.grants import end_for_holder, end_for_task
-from agents.models import Agent, Approval, Capabilities, Grant, PolicyChange
-from agents.principals import forget
+from agents.models import Approval, Capabilities, Grant, PolicyChange
+from agents.tests.asking import ask_for, asking_company, decide, make_call, question, refused
 from duduclaw.lib import clock
 from mcp import registry
-from mcp.calls import Answer, CallRequest, call
-from mcp.errors import InvalidArguments, Refused
+from mcp.calls import CallRequest, call
+from mcp.errors import InvalidArguments
 from tasks.models import Task
-from tasks.tests.board import card, race
-from tests.build import Company, agent, company, key
+from tasks.tests.board import card
+from tests.build import Company, company, key
 from tests.testtools import effects, probe
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engines]
@@ -28,42 +26,7 @@ NOW = "2026-12-01T12:00:00Z"
 @pytest.fixture
 def people() -> Company:
     """The owner must ask for probe_ask, and its probe_scoped needs a grant."""
-    forget()
-    made = company()
-    Capabilities.objects.filter(agent=made.owner).update(
-        approval_required_tools=["probe_ask"], scoped_tools=["probe_scoped"]
-    )
-    made.tokens["manager"] = key(made.space, "operator", role="manager", client_id="manager")[1]
-    made.tokens["viewer"] = key(made.space, "operator", role="viewer", client_id="viewer")[1]
-    return made
-
-
-def ask_for(people: Company, person: str = "owner", **over: Any) -> Answer:
-    """A capability request as it comes back."""
-    arguments = {"tool": "probe_scoped", "reason": "needed now", **over}
-    return call(CallRequest(lambda: people.who(person), "capability_request", arguments))
-
-
-def make_call(people: Company, arguments: dict[str, Any] | None = None, **request: Any) -> Answer:
-    """The approval-listed tool."""
-    with registry.temporarily(probe("probe_ask")):
-        return call(CallRequest(lambda: people.who("owner"), "probe_ask", arguments or {}, **request))
-
-
-def question() -> Approval:
-    found: Approval = Approval.objects.system().order_by("requested_at", "id").last()
-    return found
-
-
-def decide(people: Company, decision: str = "approve", by: str = "operator", **over: Any) -> Approval:
-    return approvals.decide(question(), by=people.who(by), decision=decision, **over)
-
-
-def refused(act: Callable[[], Any]) -> str:
-    """The class of the refusal."""
-    with pytest.raises(Refused) as caught:
-        act()
-    return caught.value.code
+    return asking_company()
 
 
 # ---- asking
@@ -375,77 +338,3 @@ def test_a_grant_that_ended_before_it_was_heard_of_is_asked_for_anew(people: Com
     Grant.objects.system().update(revoked_at=clock.now())
     assert ask_for(people).code == "grant_ended"
     assert ask_for(people).parked is not None
-
-
-# ---- races
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_deciders_at_once_one_wins(people: Company) -> None:
-    deciders = [("operator", "approve"), ("manager", "approve"), ("operator", "deny"), ("manager", "deny")]
-    for place in range(8):
-        task = card(people.space, assigned_to=people.owner)
-        ask_for(people, task_id=task.id, reason=f"round {place}")
-        results = race(
-            partial(approvals.decide, question(), by=people.who(by), decision=decision) for by, decision in deciders
-        )
-        won = [result for result in results if isinstance(result, Approval)]
-        lost = [result.code for result in results if isinstance(result, Refused)]
-        assert len(won) == 1 and lost == ["already_decided"] * 3, results
-        assert Grant.objects.system().filter(task_id=task.id).count() == (question().status == "approved")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_V04_of_calls_at_once_one_uses_the_approval(people: Company) -> None:
-    with registry.temporarily(probe("probe_ask")):
-        for place in range(8):
-            assert send(people, place).parked is not None
-            decide(people)
-            answers = race(partial(send, people, place) for _ in range(4))
-            assert sum(answer.outcome == "ok" for answer in answers) == 1, answers
-            assert all(answer.parked or answer.code in ("", "approval_used") for answer in answers)
-            assert len(effects()) == place + 1
-            decide_all(people)
-
-
-def send(people: Company, place: int) -> Answer:
-    """The approval-listed tool, which is registered."""
-    return call(CallRequest(lambda: people.who("owner"), "probe_ask", {"text": f"round {place}"}))
-
-
-def decide_all(people: Company) -> None:
-    """Deny what the losers asked, so that the next round starts clean."""
-    for row in Approval.objects.system().filter(status="pending"):
-        approvals.decide(row, by=people.who("operator"), decision="deny")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_same_call_at_once_asks_one_question(people: Company) -> None:
-    with registry.temporarily(probe("probe_ask")):
-        for place in range(8):
-            answers = race(partial(send, people, place) for _ in range(4))
-            assert len({answer.parked.id for answer in answers if answer.parked}) == 1
-    assert Approval.objects.system().count() == 8
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_denial_in_the_policy_and_an_approval_at_once(people: Company) -> None:
-    """Either the question fell, or the grant was minted and is beaten by the list; never a half."""
-    for place in range(8):
-        made = agent(people.space, f"racer-{place}", scoped_tools=["probe_scoped"])
-        people.tokens[made.name] = key(people.space, "agent", agent=made)[1]
-        ask_for(people, made.name)
-        row = question()
-        changes = {"capabilities": {"denied_tools": ["probe_scoped"]}}
-        race(
-            [
-                partial(approvals.decide, row, by=people.who("manager"), decision="approve"),
-                partial(policy.update_agent, made, by=people.who("operator"), changes=changes),
-            ]
-        )
-        row.refresh_from_db()
-        assert row.status in ("void", "approved")
-        assert Grant.objects.system().filter(agent=made).count() == (row.status == "approved")
-        with registry.temporarily(probe("probe_scoped")):
-            assert call(CallRequest(lambda made=made: people.who(made.name), "probe_scoped")).code == "denied_tools"
-    assert Agent.objects.system().filter(name__startswith="racer-").count() == 8
