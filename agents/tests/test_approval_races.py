@@ -86,5 +86,5 @@ def test_a_denial_in_the_policy_and_an_approval_at_once(people: Company) -> None
         assert row.status in ("void", "approved")
         assert Grant.objects.system().filter(agent=made).count() == (row.status == "approved")
         with registry.temporarily(probe("probe_scoped")):
-            assert call(CallRequest(lambda made=made: people.who(made.name), "probe_scoped")).code == "denied_tools"
+            assert call(CallRequest(partial(people.who, made.name), "probe_scoped")).code == "denied_tools"
     assert Agent.objects.system().filter(name__startswith="racer-").count() == 8

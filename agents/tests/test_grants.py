@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -197,7 +198,8 @@ def rows(tool: str = TOOL) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("end", ["revoked", "task ended", "time over"])
 def test_T18_a_grant_that_ends_between_check_and_effect(people: Company, end: str) -> None:
     task = card(people.space, assigned_to=people.owner)
-    grant, proofs = give(people, task=task), []
+    grant = give(people, task=task)
+    proofs: list[Any] = []
 
     def prove() -> Who:
         if proofs:
@@ -251,7 +253,7 @@ def test_T18_the_effect_and_its_revocation_have_one_order(people: Company) -> No
     """Whoever is first: an effect whose row says ok was committed before its grant ended."""
     for _ in range(10):
         grant, before = give(people), len(effects())
-        answer, _ = race([lambda: use(people), lambda grant=grant: revoke_grant(grant, by=people.who("operator"))])
+        answer, _ = race([partial(use, people), partial(revoke_grant, grant, by=people.who("operator"))])
         assert answer.code in ("", "grant_revoked", "capability_grant_missing"), answer
         assert len(effects()) - before == (answer.outcome == "ok")
         grant.refresh_from_db()
@@ -280,7 +282,7 @@ def test_T18_an_effect_outside_that_was_already_sent_says_so(people: Company) ->
 def test_mints_at_once_for_one_task_make_one_grant(people: Company) -> None:
     for _ in range(8):
         task = card(people.space, assigned_to=people.owner)
-        made = race([lambda task=task: give(people, task=task) for _ in range(4)])
+        made = race([partial(give, people, task=task) for _ in range(4)])
         assert len({grant.id for grant in made}) == 1, made
         assert Grant.objects.system().filter(task_id=task.id).count() == 1
 
@@ -293,7 +295,7 @@ def test_a_mint_and_the_end_of_its_task_at_once_leave_nothing_active(people: Com
         def end(task: Task = task) -> None:
             call(CallRequest(lambda: people.who("owner"), "tasks_complete", {"task_id": task.id}))
 
-        race([lambda task=task: give(people, task=task), end])
+        race([partial(give, people, task=task), end])
         assert Task.objects.system().get(pk=task.pk).status == "done"
         assert not Grant.objects.system().filter(task_id=task.id).active(clock.now()).exists()
 
