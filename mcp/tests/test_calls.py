@@ -19,7 +19,7 @@ from mcp.refusals import REMOVED_TOOLS, permission_denied, removed_tool
 from tests.build import Company, company, key
 from tests.testtools import HOOKS, effects, leave, probe
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.engines]
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Cast:
     return cast()
 
 
-@pytest.fixture(params=["direct", "ws", "http", "stdio"])
+@pytest.fixture(params=["direct", pytest.param("ws", marks=pytest.mark.engines), "http", "stdio"])
 def lines(request: pytest.FixtureRequest, play: Cast) -> Iterator[Lines]:
     """`lines(kind)`: a line of that principal, opened once a test and kept while its rights change."""
     opened: dict[str, Line] = {}
