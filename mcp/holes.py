@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 WINDOW = 3600  # seconds; far above what any transaction that writes a row may take
 MOST = 256  # ranges; more are merged, so that they hold sealed ids too, which costs time and loses nothing
-SPAN = 2_000  # ids in all ranges together; beyond it the oldest range is given up
+SPAN = 2_000  # ids in all ranges together; beyond it the lowest ids of the oldest range are given up
 
 Hole = tuple[int, int, int]
 
@@ -59,8 +59,12 @@ def merged(holes: list[Hole]) -> list[Hole]:
         at = min(range(len(holes) - 1), key=lambda index: holes[index + 1][0] - holes[index][1])
         left, right = holes[at], holes[at + 1]
         holes[at : at + 2] = [(left[0], right[1], max(left[2], right[2]))]
-    while sum(high - low + 1 for low, high, _ in holes) > SPAN:
-        holes.remove(min(holes, key=lambda hole: hole[2]))
+    excess = sum(high - low + 1 for low, high, _ in holes) - SPAN
+    while excess > 0:
+        at = min(range(len(holes)), key=lambda index: holes[index][2])
+        low, high, seen = holes[at]
+        holes[at : at + 1] = [(low + excess, high, seen)] if low + excess <= high else []
+        excess -= high - low + 1
     return holes
 
 

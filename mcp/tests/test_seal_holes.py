@@ -45,7 +45,8 @@ def test_holes_are_few() -> None:
 
 def test_holes_are_short_and_the_oldest_go_first() -> None:
     kept = merged([(1, SPAN, 7), (SPAN + 5, SPAN + 6, 3), (SPAN + 9, SPAN + 9, 9)])
-    assert kept == [(SPAN + 9, SPAN + 9, 9)]
+    assert kept == [(2, SPAN, 7), (SPAN + 9, SPAN + 9, 9)]
+    assert merged([(1, SPAN + 50, 7)]) == [(51, SPAN + 50, 7)], "the ids next to the sealed ones stay"
 
 
 @pytest.mark.parametrize("text", ["", "[", "5", "[5]", '[["a", "b", "c"]]', "[[1, 2]]", "null"])
