@@ -58,7 +58,10 @@ def digest_of(token: str) -> str:
 
 
 def who_for_key(token: str | None) -> Who:
-    """The principal that a key proves, as of now. Raises `BadKey`."""
+    """The principal that a key proves, as of now. Raises `BadKey`.
+
+    Ask outside a transaction that has changed a right: a snapshot of what is then rolled back would be kept.
+    """
     if not token:
         raise BadKey("missing")
     if not TOKEN.match(token):
@@ -106,7 +109,9 @@ def load(token: str, digest: str) -> Snapshot:
     if key.agent_id:
         refs.append(("agent", key.agent_id))
     seen = versions(refs)
-    key = Key.objects.system().select_related("agent").get(pk=key.pk)
+    key = Key.objects.system().select_related("agent").filter(pk=key.pk).first()
+    if key is None:
+        raise BadKey("unknown")
     refuse_dead(key)
     who = for_agent_key(key, seen) if key.agent else for_plain_key(key, seen)
     return Snapshot(who, tuple(seen.items()))
