@@ -152,8 +152,12 @@ class Stack:
             server, name = made["DATABASE_URL"].rsplit("/", 1)
             copy = new_database(f"{server}/postgres", name)
             stack.env["DATABASE_URL"] = stack._cleanup.enter_context(copy)
-        stack.start_valkey()
-        stack.start_web()
+        try:
+            stack.start_valkey()
+            stack.start_web()
+        except BaseException:
+            stack.close()
+            raise
         return stack
 
     @property
