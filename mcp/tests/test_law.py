@@ -23,7 +23,11 @@ from tests.oracle import Facts, first_closed
 from tests.testtools import probe, probes, stand_ins
 from tests.wire_clients import CLIENTS
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    # The server's own threads draw random numbers while an example is drawn.
+    pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),
+]
 KINDS = ("agent", "run", "operator", "external")
 FRESH = Facts(kind="agent")
 EVERYTHING_ON = frozenset(registry.SWITCHES)
